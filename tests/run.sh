@@ -287,9 +287,11 @@ if has_ring toolchains && [ ! -d "$root/build/zig/ziglang" ] && from_pypi ziglan
 fi
 
 # Without optimisation clang++ takes half of the time of g++. Beside the sanitizers, which clang++ compiles, g++ compiles the
-# tests, and the implementation that most of them use is optimised; what runs on a device is always compiled so.
+# tests, and the implementation that most of them use is optimised and hardened as distributions do it, with all warnings
+# (toolchains.implementations); what runs on a device is always optimised.
 compiler=g++
-optimised=(-DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" -DSTRATA_TEST_FLAGS=-O0)
+optimised=(-DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" -DSTRATA_TEST_FLAGS=-O0
+  "-DSTRATA_TEST_IMPLEMENTATION_FLAGS=-O2;-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=3;-D_GLIBCXX_ASSERTIONS;-fstack-protector-strong;-Wconversion;-Wshadow;-Wpedantic;-Werror")
 if [ $((sanitize + full + device)) = 0 ]; then
   optimised=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O0 -g1")
   ! command -v clang++ >/dev/null 2>&1 || compiler=clang++

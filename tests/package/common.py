@@ -12,6 +12,7 @@ ROOT = HERE.parent.parent
 INCLUDE = ROOT / "include"
 TREE = INCLUDE / "strata"
 IMPLEMENTATION = TREE / "implementation.cpp"  # all bodies: what a program compiles once, and dear
+TREE_OF_TESTS = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR") or "no tree")
 FULL = os.environ.get("STRATA_TEST_FULL") == "1"
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror"]
 MODES = {"on": "-DSTRATA_ENABLED=1", "off": "-DSTRATA_ENABLED=0"}
@@ -63,6 +64,12 @@ def compilers():
     return [c for c in ("g++", "clang++") if shutil.which(c)]
 
 
+def tree_has(pattern):
+    """Whether a line of the cache of the build tree that runs this test matches."""
+    cache = TREE_OF_TESTS / "CMakeCache.txt"
+    return cache.exists() and re.search(pattern, cache.read_text(), re.M)
+
+
 def skip(reason):
     print("SKIPPED:", reason)
     sys.exit(77)
@@ -110,6 +117,17 @@ class Checks:
         result = run([program])
         self.that(result.returncode == 0 and not result.stdout + result.stderr, name,
                   f"  exit code {result.returncode}\n{result.stdout}{result.stderr}")
+
+    def bodies(self):
+        """bodies.o: the implementation by g++, visible and position-independent, of the build tree where that has one."""
+        output = pathlib.Path("bodies.o").absolute()
+        if not output.exists():
+            archive = TREE_OF_TESTS / "libstrata_implementation.a"
+            if archive.exists() and tree_has(r"^CMAKE_CXX_COMPILER:\w+=\S*\bg\+\+$"):
+                output.write_bytes(subprocess.run(["ar", "p", archive], check=True, stdout=subprocess.PIPE).stdout)
+            else:
+                self.succeeds(output.name, ["g++", "-O0", "-fPIC", "-std=c++17", f"-I{INCLUDE}", "-c", IMPLEMENTATION, "-o", output])
+        return output.name
 
     def all_succeed(self, jobs, **options):
         """jobs: (name, argv, stdin) each; as many at a time as there are cores."""

@@ -11,7 +11,7 @@ import re
 import shutil
 
 from common import (FULL, HERE, IMPLEMENTATION, INCLUDE, MODES, ROOT, WARNINGS, Checks, compilers, left_out, nvcc, run,
-                    skip)
+                    skip, tree_has)
 
 PARITY = HERE / "parity.cpp"
 STANDARDS = ("c++17", "c++20", "c++2b")
@@ -65,7 +65,7 @@ def host(checks, compiler):
         llama = [compiler, f"-I{INCLUDE}", "-std=c++17", "-Werror", *LLAMA, *LLAMA_OWN.get(compiler, []), define]
         llmc = [compiler, f"-I{INCLUDE}", "-std=c++17", "-Werror", "-Wall", *LLMC, define]
         for source in (IMPLEMENTATION, PARITY):
-            for standard in STANDARDS if FULL or source == PARITY else STANDARDS[::2]:
+            for standard in STANDARDS if FULL or source == PARITY else STANDARDS[2:]:  # C++17 is "bare"
                 jobs.append((f"{source.stem}, {standard} {mode}",
                              base + [f"-std={standard}", define, "-fsyntax-only", source], None))
             jobs.append((f"{source.stem}, llama.cpp's flags, {mode}", llama + ["-fsyntax-only", source], None))
@@ -107,7 +107,12 @@ def implementations(checks):
         left_out(f"the implementation by {compiler}", "it is not here")
     builds = [(compiler, name, flags) for compiler in compilers()
               for name, flags in (("optimised", ["-O2"]), ("hardened", hardened(3)))[0 if FULL else 1:]]
+    tree_is_hardened = tree_has(r"^STRATA_TEST_IMPLEMENTATION_FLAGS:\w+=.*FORTIFY_SOURCE=3.*-Werror")
     for compiler, name, flags in builds:
+        if compiler == "g++" and name == "hardened" and tree_is_hardened:
+            pathlib.Path("bodies.o").unlink(missing_ok=True)  # of an earlier run
+            shutil.copy(checks.bodies(), f"implementation-{compiler}-{name}.o")
+            continue
         jobs.append((f"implementation, {compiler} {name}", [compiler, f"-I{INCLUDE}", *WARNINGS, "-std=c++17", MODES["on"], *flags,
                                                             "-c", IMPLEMENTATION, "-o", f"implementation-{compiler}-{name}.o"], None))
     if nvcc():
@@ -147,13 +152,18 @@ def device_programs(checks, tool):
     base += [f'-DSTRATA_TEST_{folder}=""' for folder in ("DIR", "WORK_DIR")]
     doctest = os.environ.get("STRATA_DOCTEST_INCLUDE")
     base += [f"-I{doctest}"] if doctest else []
-    alone = [path for room in ("benchmarks", "examples", *(("tests/gpu",) if FULL else ())) for path in (ROOT / room).rglob("*.cu")]
-    # Most of a test's time is its headers: all tests are one unit, each in a namespace, behind what they include.
-    tests = sorted((ROOT / "tests/gpu").rglob("*.cu"))
-    lines = sorted({line for path in tests for line in re.findall(r"^#include .*", path.read_text(), re.M)}, key=lambda line: '"' in line)
-    unit = pathlib.Path("gpu_tests.cu")
-    unit.write_text("\n".join(lines) + "".join(f'\nnamespace {path.stem} {{\n#include "{path}"\n}}' for path in tests) + "\n")
-    checks.all_succeed([(path.name, [*base, path, "-o", f"{path.stem}.ii"], None) for path in [unit, *sorted(alone)]])
+    # Most of a unit's time is its headers: all tests are one unit, and all kernels of benchmarks/planted, each file in a
+    # namespace behind what they include.
+    together = {"gpu_tests": sorted((ROOT / "tests/gpu").rglob("*.cu")),
+                "planted": sorted(path for path in (ROOT / "benchmarks/planted").glob("*.cu") if path.stem != "main")}
+    alone = [path for room in ("benchmarks", "examples", "tests/gpu") for path in (ROOT / room).rglob("*.cu")
+             if FULL or path not in sum(together.values(), [])]
+    for name, paths in together.items():
+        base += [f"-I{folder}" for folder in sorted({path.parent for path in paths})]
+        lines = sorted({line for path in paths for line in re.findall(r"^#include .*", path.read_text(), re.M)}, key=lambda line: '"' in line)
+        alone.insert(0, pathlib.Path(f"{name}.cu"))
+        alone[0].write_text("\n".join(lines) + "".join(f'\nnamespace unit_{path.stem} {{\n#include "{path}"\n}}' for path in paths) + "\n")
+    checks.all_succeed([(path.name, [*base, path, "-o", f"{path.stem}.ii"], None) for path in alone])
 
 
 def main(compiler):

@@ -72,7 +72,6 @@ def objects():
     }
     bodies = {
         "bodies_lto": GXX + [own, "-O1", "-flto", "-fvisibility=hidden"],
-        "bodies": GXX + [own],
         "bodies_other": GXX + [other],
     }
     if "clang++" in compilers():
@@ -132,6 +131,7 @@ def programs(checks, table=PROGRAMS):
     for name, tool in missing.items():
         if name not in units and any(name in row[1] for row in table):
             left_out(f"units of {tool}", "it is not here")
+    checks.bodies()
     parts = {part for row in rows for part in row[1].split()}
     linked = parts | {f"{LIBRARIES[part]}.o" for part in parts & LIBRARIES.keys()}
     sources = [(name, IMPLEMENTATION, flags) for name, flags in bodies.items()]  # first what takes longest
@@ -187,13 +187,6 @@ def one_unit(checks):
                     stdin=f'#include <strata/strata.hpp>\n{hostile()}#include "{HERE}/parity.cpp"\n')
 
 
-def bodies(checks):
-    """The plain implementation, compiled if another part has not."""
-    if not os.path.exists("bodies.o"):
-        checks.succeeds("bodies.o", [*GXX, f"-I{INCLUDE}", "-c", IMPLEMENTATION, "-o", "bodies.o"])
-    return "bodies.o"
-
-
 def openmp(checks):
     for compiler in compilers():
         name = f"openmp-{compiler}"
@@ -202,7 +195,7 @@ def openmp(checks):
             left_out(f"OpenMP of {compiler}", "it is not here")
             continue
         if checks.succeeds(name, [compiler, "-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}",
-                                  "-fopenmp", SOURCE / "openmp.cpp", bodies(checks), "-ldl", "-pthread", "-o",
+                                  "-fopenmp", SOURCE / "openmp.cpp", checks.bodies(), "-ldl", "-pthread", "-o",
                                   name]).returncode:
             continue
         behaves(checks, name, name, 42, {"attention": 1, "head": 32, "load": 1}, quiet)
@@ -235,7 +228,7 @@ def ranks(checks):
 
 def range_free(checks):
     """The umbrella header and the implementation: what they leave behind in a program without ranges."""
-    for name, flags in (("without", []), ("with", ["-DUMBRELLA", bodies(checks)])):
+    for name, flags in (("without", []), ("with", ["-DUMBRELLA", checks.bodies()])):
         checks.succeeds(f"range-free, {name}", ["g++", "-std=c++17", "-O0", f"-I{INCLUDE}", *flags,
                                                 SOURCE / "range_free.cpp", "-ldl", "-o", f"free-{name}"])
     told = {}
@@ -304,8 +297,7 @@ def fast_math(checks):
     own.write_text(REPORTS)
     common = ["-std=c++17", f"-I{INCLUDE}", f"-I{ROOT / 'src'}"]
     jobs = []
-    if not os.path.exists("bodies.o"):
-        jobs.append(("bodies.o", [*GXX, *common, "-c", IMPLEMENTATION, "-o", "bodies.o"], None))
+    checks.bodies()
     for compiler in fast_compilers:
         fast = [compiler, *common, "-O1", "-ffast-math", "-Wall", "-Wextra", "-Werror"]
         jobs.append((f"fast-{compiler}.o", [*fast, "-c", IMPLEMENTATION, "-o", f"fast-{compiler}.o"], None))
@@ -339,8 +331,7 @@ PARTS = ("programs", "one_unit", "openmp", "ranks", "range_free", "lto", "fast_m
 
 def main(*only):
     checks = Checks()
-    if os.path.exists("bodies.o"):
-        os.unlink("bodies.o")  # of an earlier run
+    pathlib.Path("bodies.o").unlink(missing_ok=True)  # of an earlier run
     for part in only or PARTS:
         globals()[part](checks)
     return checks.end()

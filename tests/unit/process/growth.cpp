@@ -64,7 +64,8 @@ TEST_CASE("no report grows faster than n log n") {
       CAPTURE(four[i].branches);
       if (four[i].branches > least_branches)
         CHECK(exponent(one[i].branches, two[i].branches, four[i].branches) < most);
-      if (four[i].bytes > least_bytes) CHECK(exponent(one[i].bytes, two[i].bytes, four[i].bytes) < most);
+      if (four[i].bytes > least_bytes)
+        CHECK(exponent(one[i].bytes, two[i].bytes, four[i].bytes) < most);
     }
   }
 }
