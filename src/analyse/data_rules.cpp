@@ -63,14 +63,17 @@ rule_result copying_kernel(rule_context const& run) {
         double const loads = run.own(row, "global_load_bytes");
         double const stores = run.own(row, "global_store_bytes");
         double const instructions = run.own(row, "predicated_on_instructions");
+        // Divisions of integers compute addresses: what they bound is a cause of its own.
+        double const dividing = dividing_instructions(run, row);
+        bool const divides = dividing > 0.0 && !is_bound_by_instructions(run, row);
+        double const conversions = run.own(row, "conversion_instructions");
         bool const is_copy = loads > 0.0 && is_finite(stores) &&
                              std::min(loads, stores) >= alike * std::max(loads, stores) &&
-                             instructions <= most_by_byte * loads;
-        if (!is_finite(run.own(row, "fadd")) || !is_finite(run.own(row, "conversion_instructions")))
-          return std::nullopt;
+                             (instructions <= most_by_byte * loads || divides);
+        if (!is_finite(run.own(row, "fadd")) || !is_finite(conversions)) return std::nullopt;
         bool const computes = may_select(run, row) ||
                               floating_instructions(run, row) > most_floating * instructions ||
-                              run.own(row, "conversion_instructions") > 0.0 ||
+                              conversions > dividing ||
                               run.own_or_0(row, "l2_atomic_sectors") > 0.0 ||
                               is_tensor_kernel(run, row);
         if (!is_copy || computes || ns < least_of_step * run.step_ns) return std::nullopt;
@@ -79,7 +82,8 @@ rule_result copying_kernel(rule_context const& run) {
         candidate seen = run.candidate_of_kernels(
             row, gain,
             "Data is moved as it is: " + bytes_text(loads) + " a step are loaded and " +
-                bytes_text(stores) + " stored, without additions, multiplications or conversions");
+                bytes_text(stores) + " stored, without additions, multiplications or conversions of values; it is needed "
+                "only where what reads it cannot take it from the old place");
         run.prove_own(seen, "global_load_bytes", "B");
         run.prove_own(seen, "global_store_bytes", "B");
         run.prove_own(seen, "predicated_on_instructions", "instructions");

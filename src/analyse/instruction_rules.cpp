@@ -23,7 +23,6 @@ STRATA_BEGIN
 namespace detail {
 namespace {
 
-constexpr double warp_threads = 32.0;
 
 /// The part of a kernel's time that its instructions may take where no unit is near a limit: what
 /// is no wait for memory.
@@ -39,19 +38,6 @@ struct unfused_format {
 };
 constexpr unfused_format unfused_formats[] = {{"FP32", "fadd", "fmul", "ffma", gpu_unit::fma},
                                               {"FP64", "dadd", "dmul", "dfma", gpu_unit::fp64}};
-
-/// Instructions of threads by which integers are divided: a division by what is known when it runs
-/// only is a reciprocal between two conversions, without arithmetic of floating-point numbers. A
-/// special function beside such arithmetic may be of that (exp, sin, a root, a reciprocal), and the
-/// conversions too: it divides no integers for all that is known.
-double dividing_instructions(rule_context const& run, std::size_t row) noexcept {
-  constexpr double conversions_by_division = 2.0;
-  double const converting = run.own_or_0(row, "conversion_instructions");
-  double const special = warp_threads * run.own_or_0(row, "xu_instructions") - converting;
-  double const floating = floating_instructions(run, row);
-  double const divisions = std::min(special - floating, converting / conversions_by_division);
-  return (1.0 + conversions_by_division) * std::max(0.0, divisions);
-}
 
 }  // namespace
 

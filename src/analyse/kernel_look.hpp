@@ -82,6 +82,21 @@ inline double floating_instructions(rule_context const& run, std::size_t row) no
   return all;
 }
 
+inline constexpr double warp_threads = 32.0;
+
+/// Instructions of threads by which integers are divided: a division by what is known when it runs
+/// only is a reciprocal between two conversions, without arithmetic of floating-point numbers. A
+/// special function beside such arithmetic may be of that (exp, sin, a root, a reciprocal), and the
+/// conversions too: it divides no integers for all that is known.
+inline double dividing_instructions(rule_context const& run, std::size_t row) noexcept {
+  constexpr double conversions_by_division = 2.0;
+  double const converting = run.own_or_0(row, "conversion_instructions");
+  double const special = warp_threads * run.own_or_0(row, "xu_instructions") - converting;
+  double const floating = floating_instructions(run, row);
+  double const divisions = std::min(special - floating, converting / conversions_by_division);
+  return (1.0 + conversions_by_division) * std::max(0.0, divisions);
+}
+
 /// Where another cause explains more of the kernels' time, a rule of waits has nothing to add.
 /// Chosen.
 inline constexpr double most_explained = 0.3;

@@ -57,6 +57,18 @@ bool is_chain(rule_context const& run, std::size_t row, kernel_row const& kernel
   return run.load(row).units.is_known() && kernel.blocks_mean * kernel.warps_per_block <= few_warps;
 }
 
+/// "; they take unequal time: ..." of a counted kernel whose blocks keep their SMs busy unevenly.
+std::string unequal_blocks_text(rule_context const& run, std::size_t row,
+                                kernel_row const& kernel) {
+  constexpr double even = 0.8;  // of the busiest SM's time; chosen
+  double const reached = run.multiprocessors * std::min(1.0, filled_by(run, kernel));
+  double const balance =
+      run.own(row, "sm_active_cycles") / reached / run.own(row, "sm_active_cycles_max");
+  if (kernel_of(run, row) != &kernel || !(balance < even)) return {};
+  return "; they take unequal time: the mean SM that has one works for " + percent_text(balance) +
+         " of the time of the busiest";
+}
+
 /// The part of the kernels' time in which accesses to memory wait behind each other. With the
 /// warps in flight given, the time of a kernel is the accesses times what one takes (Little's
 /// law). Where one takes far longer than a load of an idle memory, it stands in a queue, which no
@@ -151,7 +163,8 @@ rule_result few_blocks(rule_context const& run) {
         run.candidate_of_kernels(row, gain,
                                  std::string(kernel.short_name) + " has " +
                                      amount_text(kernel.blocks_mean, "block", "blocks") + " for " +
-                                     amount_text(run.multiprocessors) + " SMs");
+                                     amount_text(run.multiprocessors) + " SMs" +
+                                     unequal_blocks_text(run, row, kernel));
     seen.prove("blocks_mean", kernel.blocks_mean, "");
     seen.prove("multiprocessors", run.multiprocessors, "");
     seen.prove("total_ns", ns, "ns");
@@ -359,10 +372,13 @@ std::optional<candidate> shared_atomics(rule_context const& run, std::size_t row
 
 rule_result atomics(rule_context const& run) {
   constexpr double least_atomics = 0.08;  // of L2's sectors; chosen
-  return look_at_counted(
+  std::size_t graph = 0;                  // whose kernels were counted together
+  rule_result made = look_at_counted(
       run, "l2_atomic_sectors", [&](std::size_t row, double ns) -> std::optional<candidate> {
         if (std::optional<candidate> const in_shared = shared_atomics(run, row, ns))
           return in_shared;
+        bool const is_mixed = launches_graphs(run.rows[row].self) && kernel_of(run, row) == nullptr;
+        if (graph == 0 && is_mixed && run.is_expensive(ns)) graph = row;
         double const share =
             share_of(run.own(row, "l2_atomic_sectors"), run.own(row, "l2_sectors"));
         if (!(share > least_atomics) || !run.load(row).units.are_whole()) return std::nullopt;
@@ -378,6 +394,8 @@ rule_result atomics(rule_context const& run) {
         run.prove_own(seen, "l2_sectors", "sectors");
         return seen;
       });
+  if (graph != 0) made.open.push_back(run.what_decides(deciding::findings, graph));
+  return made;
 }
 
 /// A double constant in FP32 code: values are converted, computed in FP64 and converted back.

@@ -78,6 +78,9 @@ rule_result without_tensor(rule_context const& run, plain_format const& of) {
   constexpr double few = 0.05;       // of the FLOP; chosen
   // Of the time at FP16's peak: what compilers do there to load constants (roofline.cpp).
   constexpr double constants = 0.01;
+  // By byte of L2, for values of 4 bytes: a tile of 32 x 32. A convolution of 31 taps for each
+  // channel does 5, at 46 % of FP32's peak (H200). Chosen.
+  constexpr double least_flops = 8.0;
   return look_at_counted(
       run, of.flops, [&](std::size_t row, double ns) -> std::optional<candidate> {
         double const flops = run.own(row, of.flops);
@@ -90,7 +93,10 @@ rule_result without_tensor(rule_context const& run, plain_format const& of) {
           return std::nullopt;
         bool const is_other = of.name != "FP32" && (flops < 0.5 * run.own_or_0(row, "flop") ||
                                                     plain_ns < constants * ns);
-        bool const is_sure = plain_ns > least_use * ns || is_reusing(run, row, of, flops);
+        bool const is_fast =
+            plain_ns > least_use * ns &&
+            flops >= least_flops * 4.0 / of.bytes * run.own_or_0(row, "l2_bytes");
+        bool const is_sure = is_fast || is_reusing(run, row, of, flops);
         if (is_other || !is_sure || run.tensor_core_use(row) > least_use) return std::nullopt;
         double const faster = times_faster(run, row, of);
         double const tensor_ns = plain_ns / faster / library_use;

@@ -20,6 +20,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -52,7 +53,7 @@ class bound_sentence {
                  percent_text(busy) + " of it, and with what was lost up to " + percent_text(most) +
                  " (" + run_.losses.device_text +=
              "). Record fewer steps, or with larger buffers= and log=.";
-    return bound_by(whole, busy, busy >= gpu_bound) + base_text();
+    return bound_by(whole, busy, busy >= gpu_bound) + base_text() + outlier_text();
   }
 
  private:
@@ -91,6 +92,26 @@ class bound_sentence {
     return text + " These are parts of a step without recording, which takes " +
            time_text(steps.unrecorded_ns) + "; with recording it takes " +
            time_text(steps.mean_ns) + ".";
+  }
+
+  /// Where one of few steps is far longer than the others, none of them takes the mean.
+  std::string outlier_text() const {
+    constexpr std::size_t fewest = 3;
+    constexpr std::size_t most = 7;     // from 8 on the rule slow-step tells it
+    constexpr double far_longer = 1.5;  // times the median; chosen
+    step_analysis const& steps = run_.in.steps;
+    std::vector<double> ns;
+    for (step_record const& step : run_.in.source.steps)
+      ns.push_back(static_cast<double>(elapsed(step.begin, step.end)));
+    if (steps.without_first && !ns.empty()) ns.erase(ns.begin());
+    if (!steps.from_steps || steps.period_of_gpu || ns.size() < fewest || ns.size() > most)
+      return {};
+    std::sort(ns.begin(), ns.end());
+    double const median = ns[ns.size() / 2];
+    if (!(ns.back() > far_longer * median)) return {};
+    return " No step is like the mean of these " + std::to_string(ns.size()) +
+           ": the longest takes " + time_text(ns.back()) + ", the median one " +
+           time_text(median) + "; record more of them.";
   }
 
   /// Of a device that did not end its work: what it does, and where the program waits for it.

@@ -18,6 +18,8 @@ constexpr double kernel_ns = 1e6;
 constexpr char const* loads = "smsp__sass_data_bytes_mem_global_op_ld.sum";
 constexpr char const* stores = "smsp__sass_data_bytes_mem_global_op_st.sum";
 constexpr char const* instructions = "smsp__sass_thread_inst_executed_pred_on.sum";
+constexpr char const* conversions =
+    "smsp__sass_thread_inst_executed_op_conversion_pred_on.sum";
 constexpr char const* additions = "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum";
 
 /// The same program with a change.
@@ -67,6 +69,25 @@ TEST_CASE("copying-kernel: as many bytes stored as loaded, and no arithmetic") {
   is_silent_with([&](program& o) {
     o.set(o.attention, "smsp__sass_thread_inst_executed_op_conversion_pred_on.sum", 0.1 * bytes);
   });
+}
+
+TEST_CASE("copying-kernel: divisions of integers compute addresses, conversions beside them values") {
+  program p = one_kernel();
+  double const bytes = 0.4 * program::hbm_peak * kernel_ns;
+  p.hbm(p.attention, 0.8);
+  p.set(p.attention, loads, bytes);
+  p.set(p.attention, stores, bytes);
+  p.set(p.attention, instructions, 8.0 * bytes);
+  p.set(p.attention, conversions, 0.02 * bytes);
+  CHECK(cost_of(p.made, "copying-kernel") == 0.0);
+  p.set(p.attention, "sm__inst_executed_pipe_xu.sum", 0.03 * bytes / 32);  // with reciprocals
+  CHECK(cost_of(p.made, "copying-kernel") == doctest::Approx(kernel_ns));
+  has(title_of(p.made, "copying-kernel"), "needed only where what reads it cannot take it");
+  p.set(p.attention, conversions, 0.06 * bytes);  // of values, too
+  CHECK(cost_of(p.made, "copying-kernel") == 0.0);
+  p.set(p.attention, conversions, 0.02 * bytes);
+  p.use(p.attention, "issue", 0.9);  // integer-work tells more
+  CHECK(cost_of(p.made, "copying-kernel") == 0.0);
 }
 
 TEST_CASE("copying-kernel: a tenth of the step at least") {

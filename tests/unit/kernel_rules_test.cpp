@@ -432,6 +432,19 @@ TEST_CASE("few-blocks: some of the SMs may fill device memory, which counters te
   CHECK(cost_of(p.made, "few-blocks") == 0.0);
 }
 
+TEST_CASE("few-blocks: that they take unequal time, where counters show it") {
+  program p = counted_idle(66);
+  auto const with_balance = [&](double balance) {
+    p.set(p.attention, "sm__cycles_active.sum", 66 * balance * 1.98e6);
+    p.set(p.attention, "sm__cycles_active.max", 1.98e6);
+    return title_of(p.made, "few-blocks");
+  };
+  has(with_balance(0.5), "work has 66 blocks for 132 SMs; they take unequal time: the mean SM that "
+                         "has one works for 50 % of the time of the busiest");
+  CHECK(with_balance(0.81) == "work has 66 blocks for 132 SMs");
+  CHECK(title_of(with_blocks(4).made, "few-blocks") == "work has 4 blocks for 132 SMs");
+}
+
 TEST_CASE("few-blocks: a kernel of less than 10 us is not blamed") {
   CHECK(cost_of(with_blocks(4, 10 * us, 50).made, "few-blocks") ==
         exactly(500 * us * (1 - 4 / 132.0)));
@@ -577,9 +590,19 @@ TEST_CASE("fp32-without-tensor: where values are not used again, from 10 % of th
     program p = product(part);
     CHECK(cost_of(p.made, "fp32-without-tensor") == exactly(kernel_ns - tf32_ns(part * 67e9)));
     p.set(p.attention, shared_loads, 2e9);
-    p.set(p.attention, "lts__t_bytes.sum", 1.1e9);  // more than half of what threads ask for
+    p.set(p.attention, "lts__t_bytes.sum", 0.8e9);
+    p.set(p.attention, shared_loads, 1.5e9);  // less than twice of it
     CHECK((cost_of(p.made, "fp32-without-tensor") > 0.0) == (part > 0.1));
   }
+}
+
+TEST_CASE("fp32-without-tensor: a convolution of each channel by itself is no product") {
+  program p = product(0.46);
+  p.set(p.attention, "lts__t_bytes.sum", 6e9);  // 5.1 FLOP a byte
+  p.set(p.attention, shared_loads, 8e9);
+  CHECK(cost_of(p.made, "fp32-without-tensor") == 0.0);
+  p.set(p.attention, shared_loads, 12.1e9);  // a product of small tiles
+  CHECK(cost_of(p.made, "fp32-without-tensor") > 0.0);
 }
 
 TEST_CASE("fp32-without-tensor: tensor cores at 10 % at most") {
