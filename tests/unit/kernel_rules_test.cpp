@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -1123,6 +1124,8 @@ TEST_CASE("kernels of graphs cannot be counted one by one: graphs are to be swit
   REQUIRE_FALSE(a.input.findings.undecided.empty());
   for (undecided_rule const& rule : a.input.findings.undecided)
     CHECK_MESSAGE(rule.decider == deciding::no_graphs, rule.rule);
+  CHECK(std::any_of(a.input.findings.undecided.begin(), a.input.findings.undecided.end(),
+                    [](undecided_rule const& rule) { return rule.rule == "atomics"; }));
   REQUIRE(a.input.account.largest_unknown() != nullptr);
   CHECK(a.input.account.largest_unknown()->tells.without_graphs);
 }

@@ -203,6 +203,24 @@ TEST_CASE("steps-drift: steps grow, or get shorter") {
   is_silent(of_host(waves).made);
 }
 
+TEST_CASE("the sentence: of few steps with a far longer one none takes the mean") {
+  auto const bound = [](std::vector<std::int64_t> const& steps_us) {
+    program p;
+    for (std::int64_t const each : steps_us)
+      p.run(1, [&] {
+        p.in(p.mlp, [&](std::uint32_t at) { p.kernel_of(at, each * us, 10000); });
+        p.wait();
+      });
+    return answer(p.made).input.findings.bound;
+  };
+  CHECK(has(bound({1000, 1000, 3000}),
+            "No step is like the mean of these 3: the longest takes 3.0"));
+  CHECK_FALSE(has(bound({1000, 1000, 1400}), "No step is like"));
+  CHECK_FALSE(has(bound({3000, 1000, 1000, 1000}), "No step is like"));  // the mean is without it
+  CHECK_FALSE(has(bound({1000, 3000}), "No step is like"));
+  CHECK_FALSE(has(bound({1000, 1000, 1000, 1000, 1000, 1000, 1000, 3000}), "No step is like"));
+}
+
 TEST_CASE("slow-step: one among even ones") {
   std::vector<double> steps = even(40);
   steps[17] = 9000.0;
