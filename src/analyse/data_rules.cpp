@@ -82,7 +82,9 @@ rule_result copying_kernel(rule_context const& run) {
         candidate seen = run.candidate_of_kernels(
             row, gain,
             "Data is moved as it is: " + bytes_text(loads) + " a step are loaded and " +
-                bytes_text(stores) + " stored, without additions, multiplications or conversions of values; it is needed "
+                bytes_text(stores) +
+                " stored, without additions, multiplications or conversions of values; it is "
+                "needed "
                 "only where what reads it cannot take it from the old place");
         run.prove_own(seen, "global_load_bytes", "B");
         run.prove_own(seen, "global_store_bytes", "B");

@@ -23,7 +23,6 @@ STRATA_BEGIN
 namespace detail {
 namespace {
 
-
 /// The part of a kernel's time that its instructions may take where no unit is near a limit: what
 /// is no wait for memory.
 double part_of_instructions(rule_context const& run, std::size_t row) noexcept {

@@ -159,12 +159,11 @@ rule_result few_blocks(rule_context const& run) {
     double const idle = alone * (1.0 - reached);
     double const gain = gains.gain(row, fix_of_kernels().ends_waits(idle));
     if (!run.is_worth(gain)) continue;
-    candidate seen =
-        run.candidate_of_kernels(row, gain,
-                                 std::string(kernel.short_name) + " has " +
-                                     amount_text(kernel.blocks_mean, "block", "blocks") + " for " +
-                                     amount_text(run.multiprocessors) + " SMs" +
-                                     unequal_blocks_text(run, row, kernel));
+    candidate seen = run.candidate_of_kernels(
+        row, gain,
+        std::string(kernel.short_name) + " has " +
+            amount_text(kernel.blocks_mean, "block", "blocks") + " for " +
+            amount_text(run.multiprocessors) + " SMs" + unequal_blocks_text(run, row, kernel));
     seen.prove("blocks_mean", kernel.blocks_mean, "");
     seen.prove("multiprocessors", run.multiprocessors, "");
     seen.prove("total_ns", ns, "ns");

@@ -93,9 +93,8 @@ rule_result without_tensor(rule_context const& run, plain_format const& of) {
           return std::nullopt;
         bool const is_other = of.name != "FP32" && (flops < 0.5 * run.own_or_0(row, "flop") ||
                                                     plain_ns < constants * ns);
-        bool const is_fast =
-            plain_ns > least_use * ns &&
-            flops >= least_flops * 4.0 / of.bytes * run.own_or_0(row, "l2_bytes");
+        bool const is_fast = plain_ns > least_use * ns &&
+                             flops >= least_flops * 4.0 / of.bytes * run.own_or_0(row, "l2_bytes");
         bool const is_sure = is_fast || is_reusing(run, row, of, flops);
         if (is_other || !is_sure || run.tensor_core_use(row) > least_use) return std::nullopt;
         double const faster = times_faster(run, row, of);

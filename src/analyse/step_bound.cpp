@@ -110,8 +110,8 @@ class bound_sentence {
     double const median = ns[ns.size() / 2];
     if (!(ns.back() > far_longer * median)) return {};
     return " No step is like the mean of these " + std::to_string(ns.size()) +
-           ": the longest takes " + time_text(ns.back()) + ", the median one " +
-           time_text(median) + "; record more of them.";
+           ": the longest takes " + time_text(ns.back()) + ", the median one " + time_text(median) +
+           "; record more of them.";
   }
 
   /// Of a device that did not end its work: what it does, and where the program waits for it.

@@ -18,8 +18,7 @@ constexpr double kernel_ns = 1e6;
 constexpr char const* loads = "smsp__sass_data_bytes_mem_global_op_ld.sum";
 constexpr char const* stores = "smsp__sass_data_bytes_mem_global_op_st.sum";
 constexpr char const* instructions = "smsp__sass_thread_inst_executed_pred_on.sum";
-constexpr char const* conversions =
-    "smsp__sass_thread_inst_executed_op_conversion_pred_on.sum";
+constexpr char const* conversions = "smsp__sass_thread_inst_executed_op_conversion_pred_on.sum";
 constexpr char const* additions = "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum";
 
 /// The same program with a change.
@@ -71,7 +70,8 @@ TEST_CASE("copying-kernel: as many bytes stored as loaded, and no arithmetic") {
   });
 }
 
-TEST_CASE("copying-kernel: divisions of integers compute addresses, conversions beside them values") {
+TEST_CASE(
+    "copying-kernel: divisions of integers compute addresses, conversions beside them values") {
   program p = one_kernel();
   double const bytes = 0.4 * program::hbm_peak * kernel_ns;
   p.hbm(p.attention, 0.8);

@@ -5,9 +5,9 @@
 #include "analyse/speed_of_light.hpp"
 #include "report/findings.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -440,8 +440,9 @@ TEST_CASE("few-blocks: that they take unequal time, where counters show it") {
     p.set(p.attention, "sm__cycles_active.max", 1.98e6);
     return title_of(p.made, "few-blocks");
   };
-  has(with_balance(0.5), "work has 66 blocks for 132 SMs; they take unequal time: the mean SM that "
-                         "has one works for 50 % of the time of the busiest");
+  has(with_balance(0.5),
+      "work has 66 blocks for 132 SMs; they take unequal time: the mean SM that "
+      "has one works for 50 % of the time of the busiest");
   CHECK(with_balance(0.81) == "work has 66 blocks for 132 SMs");
   CHECK(title_of(with_blocks(4).made, "few-blocks") == "work has 4 blocks for 132 SMs");
 }

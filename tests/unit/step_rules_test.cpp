@@ -213,8 +213,8 @@ TEST_CASE("the sentence: of few steps with a far longer one none takes the mean"
       });
     return answer(p.made).input.findings.bound;
   };
-  CHECK(has(bound({1000, 1000, 3000}),
-            "No step is like the mean of these 3: the longest takes 3.0"));
+  CHECK(
+      has(bound({1000, 1000, 3000}), "No step is like the mean of these 3: the longest takes 3.0"));
   CHECK_FALSE(has(bound({1000, 1000, 1400}), "No step is like"));
   CHECK_FALSE(has(bound({3000, 1000, 1000, 1000}), "No step is like"));  // the mean is without it
   CHECK_FALSE(has(bound({1000, 3000}), "No step is like"));
