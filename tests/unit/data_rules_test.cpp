@@ -78,14 +78,14 @@ TEST_CASE(
   p.set(p.attention, loads, bytes);
   p.set(p.attention, stores, bytes);
   p.set(p.attention, instructions, 8.0 * bytes);
-  p.set(p.attention, conversions, 0.02 * bytes);
+  p.set(p.attention, conversions, 0.002 * bytes);
   CHECK(cost_of(p.made, "copying-kernel") == 0.0);
-  p.set(p.attention, "sm__inst_executed_pipe_xu.sum", 0.03 * bytes / 32);  // with reciprocals
+  p.set(p.attention, "sm__inst_executed_pipe_xu.sum", 0.003 * bytes / 32);  // with reciprocals
   CHECK(cost_of(p.made, "copying-kernel") == doctest::Approx(kernel_ns));
   has(title_of(p.made, "copying-kernel"), "needed only where what reads it cannot take it");
-  p.set(p.attention, conversions, 0.06 * bytes);  // of values, too
+  p.set(p.attention, conversions, 0.006 * bytes);  // of values, too
   CHECK(cost_of(p.made, "copying-kernel") == 0.0);
-  p.set(p.attention, conversions, 0.02 * bytes);
+  p.set(p.attention, conversions, 0.002 * bytes);
   p.use(p.attention, "issue", 0.9);  // integer-work tells more
   CHECK(cost_of(p.made, "copying-kernel") == 0.0);
 }
