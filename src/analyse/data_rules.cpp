@@ -79,13 +79,13 @@ rule_result copying_kernel(rule_context const& run) {
         if (!is_copy || computes || ns < least_of_step * run.step_ns) return std::nullopt;
         double const gain = run.gains.gain(row, fix_of_kernels().replaces_all(0.0));
         if (!run.is_worth(gain)) return std::nullopt;
-        candidate seen = run.candidate_of_kernels(
-            row, gain,
-            "Data is moved as it is: " + bytes_text(loads) + " a step are loaded and " +
-                bytes_text(stores) +
-                " stored, without additions, multiplications or conversions of values; it is "
-                "needed "
-                "only where what reads it cannot take it from the old place");
+        candidate seen =
+            run.candidate_of_kernels(row, gain,
+                                     "Data is moved as it is: " + bytes_text(loads) +
+                                         " a step are loaded and " + bytes_text(stores) +
+                                         " stored, without additions, multiplications or "
+                                         "conversions of values; it is needed only "
+                                         "where what reads it cannot take it from the old place");
         run.prove_own(seen, "global_load_bytes", "B");
         run.prove_own(seen, "global_store_bytes", "B");
         run.prove_own(seen, "predicated_on_instructions", "instructions");

@@ -140,10 +140,11 @@ run_tables make_run_tables(profile const& source) {
   made.period_of_gpu = steps.period_of_gpu;
   for (std::size_t i = 0; i < source.steps.size(); ++i) {
     step_record const& step = source.steps[i];
-    made.steps.push_back(
-        {static_cast<double>(step.step), static_cast<double>(detail::elapsed(step.begin, step.end)),
-         static_cast<double>(step.end), static_cast<double>(step.cpu_ns),
-         i < steps.recorded_ns.size() ? steps.recorded_ns[i] + steps.between_ns : detail::unknown});
+    made.steps.push_back({static_cast<double>(step.step),
+                          static_cast<double>(detail::elapsed(step.begin, step.end)),
+                          static_cast<double>(step.end), static_cast<double>(step.cpu_ns),
+                          i < steps.step_lengths.size() ? steps.step_lengths[i] + steps.between_ns
+                                                        : detail::unknown});
   }
   made.losses = detail::losses_of(source.losses);
   made.steps_folded = static_cast<double>(source.losses.steps_summed);

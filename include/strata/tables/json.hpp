@@ -270,8 +270,8 @@ inline void write_steps(json_writer& json, table_input const& input) {
     json.integer("begin_ns", s.begin);
     json.integer("end_ns", s.end);
     auto const at = static_cast<std::size_t>(&s - source.steps.data());
-    if (at < steps.recorded_ns.size())
-      json.number("period_ns", steps.recorded_ns[at] + steps.between_ns);
+    if (at < steps.step_lengths.size())
+      json.number("period_ns", steps.step_lengths[at] + steps.between_ns);
     if (s.cpu_ns == 0) return;
     json.integer("cpu_ns", s.cpu_ns);
     json.integer("voluntary_switches", s.voluntary_switches);

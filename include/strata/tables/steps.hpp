@@ -373,7 +373,7 @@ class steps_builder : uncopied {
     vec<std::int64_t> durations;
     for (step_times const& step : steps_) {
       durations.push_back(elapsed(step.begin, step.end));
-      if (made_.from_steps) made_.recorded_ns.push_back(static_cast<double>(durations.back()));
+      if (made_.from_steps) made_.step_lengths.push_back(static_cast<double>(durations.back()));
     }
     duration_statistics const all = describe(durations);
     made_.count = larger(std::uint64_t{1}, all.count());

@@ -58,7 +58,7 @@ struct steps_summary {
   /// than a hundredth of a step, and where a step is its period on the device.
   double between_ns = 0.0;
   mean_between between;          ///< the same, however short
-  vec<double> recorded_ns;       ///< of each step; its period on the device where steps only launch
+  vec<double> step_lengths;      ///< of each step; its period on the device where steps only launch
   double between_busy_ns = 0.0;  ///< of it, with work that no step launched
   double stepless_busy_ns = 0.0;  ///< of a step, only with such work
   double outside_ns = 0.0;        ///< of the whole run: recorded, but in no step
