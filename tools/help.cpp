@@ -175,9 +175,12 @@ class help_command final : public subcommand {
   /// nothing is found. A word is taken for a name, several for a part of an explanation.
   std::string meant(std::string_view topic) const {
     bool const is_word = topic.find(' ') == topic.npos;
-    std::string const first = is_word ? near_name(topic) : explained_by();
-    std::string const found = !first.empty() ? first : is_word ? explained_by() : near_name(topic);
-    return found.empty() ? std::string(":") : found;
+    std::string const by_name = near_name(topic);
+    std::string const by_meaning = explained_by();
+    std::string const& first = is_word ? by_name : by_meaning;
+    std::string const& second = is_word ? by_meaning : by_name;
+    if (!first.empty()) return first;
+    return second.empty() ? ":" : second;
   }
 
   /// The first names whose meanings have all words of the topic.
@@ -186,13 +189,13 @@ class help_command final : public subcommand {
     std::vector<std::string> words;
     std::istringstream all(wanted_);
     for (std::string word; all >> word;) words.push_back(std::move(word));
-    std::vector<std::string_view> found;
+    std::vector<std::string> found;
     for_each_meaning([&](std::string_view name, std::string_view meaning) {
       std::string const text = in_lower_case(meaning);
       auto const has = [&](std::string const& word) { return text.find(word) != text.npos; };
       if (found.size() < most && std::all_of(words.begin(), words.end(), has) &&
           std::find(found.begin(), found.end(), name) == found.end())
-        found.push_back(name);
+        found.emplace_back(name);
     });
     return found.empty() ? ""
                          : ", but strata help explains what may be meant: " + joined(found) + ".";

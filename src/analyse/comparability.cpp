@@ -35,9 +35,9 @@ std::vector<double> device_clocks(run_tables const& run) {
 /// difference of machine, settings and work.
 class difference_finder {
  public:
-  difference_finder(std::vector<run_ranges> const& before, std::vector<run_ranges> const& after) {
-    first_ = &before[0];
-    for (std::vector<run_ranges> const* const side : {&before, &after})
+  explicit difference_finder(compared_runs const& runs) : lacks_periods_(runs.lacks_periods) {
+    first_ = &runs.before[0];
+    for (std::vector<run_ranges> const* const side : {&runs.before, &runs.after})
       for (run_ranges const& run : *side)
         if (&run != first_) others_.push_back(&run);
   }
@@ -139,17 +139,10 @@ class difference_finder {
 
   /// Of a step that only launches, the host's time says how fast it launches.
   void look_at_periods() {
-    bool of_gpu = first_->tables().period_of_gpu;
-    bool known = first_->knows_periods();
-    for (run_ranges const* const run : others_) {
-      of_gpu = of_gpu || run->tables().period_of_gpu;
-      known = known && run->knows_periods();
-    }
-    if (of_gpu && !known)
+    if (lacks_periods_)
       made_.obstacles.push_back(
           "steps only launch, and the GPU's time of each is not known of all runs, so run both "
-          "with "
-          "this Strata, or compare recordings (profile.strata)");
+          "with this Strata, or compare recordings (profile.strata)");
   }
 
   static std::string shown(std::string_view text) {
@@ -342,14 +335,14 @@ class difference_finder {
 
   run_ranges const* first_;
   std::vector<run_ranges const*> others_;
+  bool lacks_periods_;
   comparability made_;
 };
 
 }  // namespace
 
-comparability find_differences(std::vector<run_ranges> const& before,
-                               std::vector<run_ranges> const& after, double limit) {
-  return difference_finder(before, after).find(limit);
+comparability find_differences(compared_runs const& runs, double limit) {
+  return difference_finder(runs).find(limit);
 }
 
 }  // namespace detail

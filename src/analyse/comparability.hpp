@@ -3,7 +3,7 @@
 #define STRATA_ANALYSE_COMPARABILITY_HPP
 
 #include <strata/base/macros.hpp>
-#include "run_ranges.hpp"
+#include "compare_context.hpp"
 
 #include <string>
 #include <vector>
@@ -21,8 +21,7 @@ struct comparability {
 
 /// Looks at the runs of both sides. `limit`: of a change, as a logarithm.
 /// Requires: a run of each side.
-comparability find_differences(std::vector<run_ranges> const& before,
-                               std::vector<run_ranges> const& after, double limit);
+comparability find_differences(compared_runs const& runs, double limit);
 
 }  // namespace detail
 STRATA_END

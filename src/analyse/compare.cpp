@@ -47,8 +47,7 @@ comparison compare(std::vector<run_tables const*> const& before,
     result.reason = "one side has no profile";
     return result;
   }
-  detail::comparability circumstances =
-      detail::find_differences(runs.before, runs.after, std::log1p(options.limit));
+  detail::comparability circumstances = detail::find_differences(runs, std::log1p(options.limit));
   detail::compare_context const context{runs, options, circumstances.clocks,
                                         detail::explained_by_cpu(runs)};
   detail::step_comparison step(context, result);

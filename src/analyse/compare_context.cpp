@@ -39,6 +39,7 @@ compared_runs::compared_runs(std::vector<run_tables const*> const& before_runs,
       known = known && run.knows_periods();
       of_gpu = of_gpu || run.tables().period_of_gpu;
     }
+  lacks_periods = of_gpu && !known;
   of_gpu = of_gpu && known;
   if (!of_gpu) return;
   for (std::vector<run_ranges>* const side : {&before, &after})

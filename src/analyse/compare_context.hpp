@@ -57,6 +57,8 @@ class compared_runs {
   /// The steps of a run only launch: those of all runs are periods, and host times in them tell
   /// nothing of the program.
   bool of_gpu = false;
+  /// The same, but the periods are not known of all runs: times are the host's.
+  bool lacks_periods = false;
 
   std::size_t size() const noexcept { return before.size() + after.size(); }
   run_ranges const& run(std::size_t r) const {

@@ -100,9 +100,7 @@ class bound_sentence {
     constexpr std::size_t most = 7;     // from 8 on the rule slow-step tells it
     constexpr double far_longer = 1.5;  // times the median; chosen
     step_analysis const& steps = run_.in.steps;
-    std::vector<double> ns;
-    for (step_record const& step : run_.in.source.steps)
-      ns.push_back(static_cast<double>(elapsed(step.begin, step.end)));
+    std::vector<double> ns(steps.step_lengths.begin(), steps.step_lengths.end());
     if (steps.without_first && !ns.empty()) ns.erase(ns.begin());
     if (!steps.from_steps || steps.period_of_gpu || ns.size() < fewest || ns.size() > most)
       return {};

@@ -264,14 +264,14 @@ inline void write_cost(json_writer& json, profile_cost const& c) {
 inline void write_steps(json_writer& json, table_input const& input) {
   profile const& source = input.source;
   steps_summary const& steps = input.steps;
+  std::size_t position = 0;
   write_list(json, "steps", source.steps, [&](step_record const& s) {
     json.integer("step", s.step);
     json.integer("thread", s.thread);
     json.integer("begin_ns", s.begin);
     json.integer("end_ns", s.end);
-    auto const at = static_cast<std::size_t>(&s - source.steps.data());
-    if (at < steps.step_lengths.size())
-      json.number("period_ns", steps.step_lengths[at] + steps.between_ns);
+    if (position < steps.step_lengths.size())
+      json.number("period_ns", steps.step_lengths[position++] + steps.between_ns);
     if (s.cpu_ns == 0) return;
     json.integer("cpu_ns", s.cpu_ns);
     json.integer("voluntary_switches", s.voluntary_switches);
