@@ -18,10 +18,11 @@ const hasCost = finding => finding.cost_ns_per_step > 0;
 const leadingFindings =
   answer.findings.filter(finding => finding.shortens_step || !hasCost(finding));
 
-/** What proves it; what is of another range names that. */
+/** What proves it; what is of another range, or of a kernel, names that. */
 const evidence = finding => finding.evidence.map((item, i) => [
   i ? "; " : "",
   item.path !== finding.path ? item.path + " " : null,
+  item.kernel ? cutMiddle(item.kernel, 40) + ": " : null,
   el("span", {title: item.column}, item.text),
 ]);
 

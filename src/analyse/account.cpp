@@ -306,7 +306,7 @@ class account_builder {
     double const distance = piece.ns - smaller(own.roof_ns, piece.ns);
     double const use = own.is_above_roof() || own.roof.empty() ? 0.0 : own.fraction();
     if (use >= bound_use) {
-      add_some(account_kind::at_roof, name, row, left);
+      add_some(account_kind::at_roof, limiter_name(own), row, left);
       return 0.0;
     }
     if (gained > 0.0 && gained >= 0.5 * distance) {
@@ -418,12 +418,15 @@ class account_builder {
 
   // --- unknown ---
 
-  /// The longest kernel of which nothing is known in a row; empty where none has a name.
+  /// The kernel of a row of which most is unknown; empty where none has a name.
   std::string longest_kernel(std::size_t row) const {
     auto const piece = unknown_.find(row);
     if (piece != unknown_.end() && !piece->second->kernel.empty())
       return std::string(piece->second->kernel);
-    std::map<std::string_view, double> const& names = kernels_[row].names;
+    std::map<std::string_view, double> names = kernels_[row].names;
+    for (row_cause const& cause : causes_[row])
+      if (auto const known = names.find(cause.kernel); known != names.end())
+        known->second -= cause.ns;
     auto const longest =
         std::max_element(names.begin(), names.end(),
                          [](auto const& a, auto const& b) { return a.second < b.second; });

@@ -35,7 +35,8 @@ enum class account_kind : std::uint8_t {
   between     ///< the same between steps
 };
 constexpr std::string_view to_string(account_kind kind) noexcept {
-  constexpr std::string_view names[] = {"at a roof", "explained", "unknown", "idle", "between"};
+  constexpr std::string_view names[] = {"at a hardware limit", "explained", "unknown", "idle",
+                                        "between"};
   return names[static_cast<std::size_t>(kind)];
 }
 

@@ -84,8 +84,8 @@ rule_result copying_kernel(rule_context const& run) {
                                      "Data is moved as it is: " + bytes_text(loads) +
                                          " a step are loaded and " + bytes_text(stores) +
                                          " stored, without additions, multiplications or "
-                                         "conversions of values; it is needed only "
-                                         "where what reads it cannot take it from the old place");
+                                         "conversions of values; what reads the copy could "
+                                         "read the original, by its indices");
         run.prove_own(seen, "global_load_bytes", "B");
         run.prove_own(seen, "global_store_bytes", "B");
         run.prove_own(seen, "predicated_on_instructions", "instructions");

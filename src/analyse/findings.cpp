@@ -62,8 +62,10 @@ finding merged(finding_rule const& rule, std::vector<finding>&& causes) {
   bool const is_mixed_title =
       std::any_of(causes.begin() + 1, causes.end(),
                   [&](finding const& other) { return other.title != made.title; });
-  if (is_mixed_title)
-    made.title += " (" + of_kernel(made.ranges.front().kernel) + in_range(made.path) + ")";
+  if (is_mixed_title) {
+    std::string const kernel = of_kernel(made.ranges.front().kernel);
+    made.title += (kernel.empty() ? " (" : " (numbers of ") + kernel + in_range(made.path) + ")";
+  }
   for (std::size_t i = 1; i < causes.size(); ++i) {
     finding const& more = causes[i];
     made.cost_ns_per_step += more.cost_ns_per_step;
@@ -160,8 +162,11 @@ class finding_judge {
   void name_kernel(candidate& seen) const {
     kernels_apart const& apart = *run_.in.by_kernel;
     auto const path_of = [&](std::size_t row) { return run_.rows[apart.ranges[row]].path; };
-    for (finding_evidence& value : seen.evidence)
-      if (value.path == seen.path) value.path = path_of(seen.row);
+    for (finding_evidence& value : seen.evidence) {
+      if (value.path != seen.path) continue;
+      value.path = path_of(seen.row);
+      value.kernel = apart.kernels[seen.row];
+    }
     if (!seen.of_step) seen.path = seen.row == 0 ? std::string() : path_of(seen.row);
     seen.kernel = apart.kernels[seen.row];
     seen.row = apart.ranges[seen.row];

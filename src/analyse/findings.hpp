@@ -37,6 +37,7 @@ struct finding_evidence {
   std::string_view column;  ///< as in the CSV files, or of this analysis
   double value = 0.0;
   std::string_view unit;
+  std::string kernel = {};  ///< the one of the range's that it is of; "" is the range
 };
 
 /// What of its range gets shorter without a finding.

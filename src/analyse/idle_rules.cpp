@@ -121,6 +121,16 @@ std::string idle_begin(rule_context const& run, idle_work const& all) {
          time_text(all.ns) + " of " + run.in.steps.one_whole();
 }
 
+/// "3 times a step"; of what not every step does, "2 times in 3 steps".
+std::string how_often(rule_context const& run, double per_step) {
+  constexpr double each = 0.95;  // of the steps; chosen
+  double const steps = static_cast<double>(run.in.steps.typical_count());
+  if (!run.in.steps.from_steps || per_step >= each || !(steps > 1.0))
+    return amount_text(per_step, "time", "times") + in_whole(run);
+  return amount_text(std::round(per_step * steps), "time", "times") + " in " +
+         amount_text(steps, "step", "steps");
+}
+
 /// "A CUDA graph is instantiated 1 time a step; the GPU is idle for 1.63 ms of a step meanwhile".
 std::string graphs_title(rule_context const& run, idle_work const& all) {
   std::string gpu = idle_begin(run, all);
@@ -152,7 +162,7 @@ std::string idle_title(rule_context const& run, idle_cause cause, idle_work cons
     case idle_cause::allocation:
       if (all.between_ns >= all.ns) return idle;  // how often is not known there
       if (!(all.allocations > 0.0)) return gpu + " while the host frees memory";
-      return idle + ", " + amount_text(all.allocations, "time", "times") + in_whole(run);
+      return idle + ", " + how_often(run, all.allocations);
     case idle_cause::graph:
       return graphs_title(run, all);
     default:  // host_work: no other cause has this look
@@ -199,9 +209,24 @@ bool may_make_graphs(rule_context const& run, std::vector<candidate> const& cand
   });
 }
 
+/// Steps in which code for the device is loaded, as far as it has variables of its own.
+/// Source: cuDNN's attention with a cache that grows by one each token (PyTorch, H200, CUDA 13.0).
+double steps_that_load_code(rule_context const& run) {
+  std::vector<std::int64_t> times;
+  for (memory_record const& made : run.in.source.memory)
+    if (made.kind == memory_kind::device_static && made.allocates != 0) times.push_back(made.time);
+  std::sort(times.begin(), times.end());
+  return static_cast<double>(std::count_if(
+      run.in.source.steps.begin(), run.in.source.steps.end(), [&](step_record const& step) {
+        auto const next = std::lower_bound(times.begin(), times.end(), step.begin);
+        return next != times.end() && *next < step.end;
+      }));
+}
+
 /// Says what the host does where that is no computing, and advises accordingly.
 void describe_host_work(rule_context const& run, idle_work const& all, bool between,
                         rule_result& made) {
+  constexpr double least_loads = 2.0;  // steps: the first one loads what all of them use
   bool has_pages = false;
   for (std::size_t row = 0; row < run.rows.size(); ++row)
     has_pages = has_pages || (run.is_judged(row) && run.is_timed_work(row, counter_scope::self) &&
@@ -211,7 +236,15 @@ void describe_host_work(rule_context const& run, idle_work const& all, bool betw
     made.advice = "use pinned memory and one cudaMemcpyAsync, or prefetch (cudaMemPrefetchAsync)";
   } else if (may_make_graphs(run, made.candidates)) {
     made.title += ", or makes CUDA graphs";
-    made.advice = "record again: this recording has no calls that make graphs";
+    made.advice =
+        "record again: the Strata that recorded this did not record calls that make graphs";
+  } else if (double const loads = steps_that_load_code(run);
+             !between && loads >= least_loads &&
+             loads >= 0.5 * static_cast<double>(run.in.source.steps.size())) {
+    made.title += ", and loads code for the GPU in " + amount_text(loads, "step", "steps");
+    made.advice =
+        "use the same sizes in each step (pad lengths to a few), or load what each size needs "
+        "before the loop: libraries and compilers make kernels for sizes that are new";
   } else if (run.cpu.sleeps(all.ns - all.between_ns)) {
     made.title = idle_begin(run, all) + " while the program sleeps or waits for something else" +
                  (between ? ", outside ranges" : "") + between_text(all);
@@ -221,8 +254,8 @@ void describe_host_work(rule_context const& run, idle_work const& all, bool betw
   } else if (all.ns > run.in.steps.period_busy_ns()) {  // which hides no more than it takes
     made.advice = between ? "mark what the program does there with a range, and make that "
                             "faster: the GPU has too little work to hide it"
-                          : "make it faster, or move it to the GPU, which has too little work "
-                            "to hide it";
+                          : "make that code faster, or run it on the GPU, which has too little "
+                            "other work to hide it";
   }
 }
 

@@ -312,8 +312,8 @@ rule_result varying_calls(rule_context const& run) {
     bool const one = worst.path == run.rows[row].path;
     candidate seen = run.candidate_of(row, cost,
                                       "Calls of " + (one ? std::string("one range") : worst.path) +
-                                          " differ: the median takes " + time_text(p50) +
-                                          ", one of twenty more than " + time_text(p95));
+                                          " differ: half take up to " + time_text(p50) +
+                                          ", one in twenty over " + time_text(p95));
     seen.prove("host_p50_ns", p50, "ns");
     seen.prove("host_p95_ns", p95, "ns");
     seen.prove("host_mean_ns", mean_call_ns(run, worst), "ns");

@@ -33,14 +33,13 @@ std::string words_of(account_part const& part) {
   if (is_idle) return std::string(idle_words(part.name));
   bool const is_explained = part.kind == account_kind::explained;
   if (is_explained && part.name == to_string(limiter::launch)) return std::string(short_kernels);
-  return part.stall.empty() ? part.name : part.name + ": " + stall_name(part.stall);
+  return part.stall.empty() ? part.name : part.name + " (" + stall_name(part.stall) + ")";
 }
 
 /// The work that a finding explains: all of its kernels, also what its fix leaves of them.
 std::string work_of_finding(account_part const& part) {
   bool const is_copies = part.name == to_string(limiter::copies);
-  return (is_copies ? "copies of finding " : "kernels of finding ") +
-         std::to_string(part.finding + 1);
+  return "finding " + std::to_string(part.finding + 1) + (is_copies ? "'s copies" : "'s kernels");
 }
 
 /// What a list has of one name.
@@ -102,7 +101,7 @@ std::string account_text(report_input const& input) {
     char const* words;
     bool has_list;
   };
-  constexpr group groups[] = {{account_kind::at_roof, "at a roof", true},
+  constexpr group groups[] = {{account_kind::at_roof, "at a hardware limit", true},
                               {account_kind::explained, "explained", true},
                               {account_kind::unknown, "unknown", false},
                               {account_kind::idle, "idle", true},

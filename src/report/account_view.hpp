@@ -14,7 +14,7 @@
 STRATA_BEGIN
 namespace detail {
 
-/// "A step of 2.68 ms is 426 us at a roof (15.9 %), 1.74 ms explained (65.0 %), ..."; empty where
+/// "A step of 2.68 ms is 426 us at a hardware limit (15.9 %), 1.74 ms explained (65.0 %), ..."; empty where
 /// no part is known.
 std::string account_text(report_input const& input);
 

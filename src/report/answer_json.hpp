@@ -165,6 +165,7 @@ class answer_json {
     for (evidence_view const& evidence : view.evidence) {
       json_.object();
       json_.text("path", name(evidence.path));
+      if (!evidence.kernel.empty()) json_.text("kernel", name(evidence.kernel));
       json_.text("column", evidence.column);
       json_.number("value", evidence.value);
       json_.text("unit", evidence.unit);

@@ -68,10 +68,20 @@ inline std::string undecided_text(std::vector<undecided_rule> const& undecided) 
          << " to run " << most.rules << (most.rules == 1 ? " more check" : " more checks");
 }
 
-/// "1 more finding is in findings.json".
-inline std::string more_findings(std::size_t rest) {
-  return std::to_string(rest) +
-         (rest == 1 ? " more finding is in findings.json" : " more findings are in findings.json");
+/// "finding 4 (kernel-fusion)".
+inline std::string number_and_rule(std::size_t position, finding_view const& view) {
+  return "finding " + std::to_string(position + 1) + " (" + std::string(view.found->rule) + ")";
+}
+
+/// "in findings.json: finding 4 (kernel-fusion)"; of many, how many they are.
+inline std::string more_findings(std::vector<std::string> const& rest) {
+  constexpr std::size_t most = 3;  // named
+  if (rest.empty()) return {};
+  if (rest.size() > most)
+    return std::to_string(rest.size()) + " more findings are in findings.json";
+  std::string names;
+  for (std::string const& name : rest) add_part(names, name, ", ");
+  return "in findings.json: " + names;
 }
 
 /// The answer: what bounds the step, what all of it goes to, the causes that gain most, what to
@@ -87,29 +97,24 @@ inline void write_answer(text_writer& out, report_input const& input, std::size_
   write("answer:    ", table.bound, console_bold);
   write("account:   ", account_text(input), {});
   std::size_t shown = 0;
-  std::size_t without_gain = 0;
-  std::string rules_without_gain;
+  std::vector<std::string> rest;
+  std::string without_gain;
   std::vector<finding_view> const views = view_findings(table, input.analysed);
   for (std::size_t i = 0; i < views.size(); ++i) {
     finding_view const& view = views[i];
-    if (view.leaves_step) {
-      ++without_gain;
-      add_part(rules_without_gain,
-               "finding " + std::to_string(i + 1) + " (" + std::string(view.found->rule) + ")",
-               ", ");
-      continue;
-    }
-    if (shown == most) continue;
+    if (view.leaves_step)
+      add_part(without_gain, number_and_rule(i, view), ", ");
+    else if (shown == most)
+      rest.push_back(number_and_rule(i, view));
+    if (view.leaves_step || shown == most) continue;
     ++shown;
     write("finding " + std::to_string(i + 1) + ": ", view.text(), console_warning);
     write("try:       ", view.found->advice, console_bold);
   }
   write("together:  ", together_text(table.together, input.analysed), {});
   write("unknown:   ", unknown_text(input), {});
-  std::string more;
-  if (std::size_t const rest = views.size() - shown - without_gain; rest > 0)
-    more = more_findings(rest);
-  if (without_gain > 0) add_part(more, "alone no gain: " + rules_without_gain, "; ");
+  std::string more = more_findings(rest);
+  if (!without_gain.empty()) add_part(more, "alone no gain: " + without_gain, "; ");
   add_part(more, undecided_text(table.undecided), "; ");
   write("more:      ", more, {});
   next_command const next = make_next_command(input);

@@ -63,22 +63,21 @@ std::string bottleneck_without(finding const& found, step_analysis const& steps)
         return range.part == finding_part::kernels || range.part == finding_part::kernels_below ||
                range.part == finding_part::copies || range.part == finding_part::order;
       });
-  if (!is_of_gpu) return "the GPU would wait for something else";
+  if (!is_of_gpu) return "without it the GPU waits for something else";
   return steps.period_idle_ns() < least_idle * steps.period_ns()
              ? "other work of the GPU takes as long"
-             : "the host would be the bottleneck";
+             : "without it the host is the bottleneck";
 }
 
-/// " The cause takes 18.0 ms; the step gains only 12.2 ms of it, since ..."; empty where the step
+/// " The cause takes 18.0 ms, of which fixing it saves only 12.2 ms: ..."; empty where the step
 /// gets shorter by nearly all that the cause takes.
 std::string what_stays(finding_view const& view, step_analysis const& steps) {
   constexpr double least = 0.05;  // of what it takes; chosen
   double const taken = view.found->taken_ns();
   double const stays = taken - view.gain_ns;
   if (stays < least * taken || human_percent(stays, steps.period_ns()).empty()) return {};
-  return " The cause takes " + time_text(taken) + "; the " + std::string(steps.whole()) +
-         " gains only " + time_text(view.gain_ns) + " of it, since " +
-         bottleneck_without(*view.found, steps) + ".";
+  return " The cause takes " + time_text(taken) + ", of which fixing it saves only " +
+         time_text(view.gain_ns) + ": " + bottleneck_without(*view.found, steps) + ".";
 }
 
 std::string prediction_of(finding_view const& view, step_analysis const& steps) {
@@ -99,7 +98,7 @@ std::string prediction_of(finding_view const& view, step_analysis const& steps) 
       steps.is_slowed() ? " than " + time_text(step_ns) + " unrecorded" : std::string();
   return "Without this cause, the " + whole + " would take " + time_text(found.predicted_step_ns) +
          share_text(view.gain_ns, step_ns, " shorter" + base) +
-         (view.ends_other_waits ? ", since other idle time ends with it." : ".") +
+         (view.ends_other_waits ? ": other idle time ends with it." : ".") +
          what_stays(view, steps);
 }
 
@@ -141,6 +140,14 @@ std::string evidence_text(finding_evidence const& value) {
   return number + " " + std::string(is_one ? words.one : words.many);
 }
 
+/// Whose a value is: "attention", "attention (softmax)".
+std::string label_of(finding const& found, finding_evidence const& value) {
+  constexpr std::size_t widest = 40;  // columns of a kernel's name
+  std::string label = found.of_step ? std::string(whole_step) : path_label(value.path);
+  if (!value.kernel.empty()) label += " (" + shortened(value.kernel, widest, 0) + ")";
+  return label;
+}
+
 /// "1 to 3", "1 and 3": positions as findings are numbered.
 std::string numbers_of(std::vector<std::size_t> const& positions) {
   std::size_t const count = positions.size();
@@ -178,9 +185,8 @@ finding_view view_of(finding const& found, step_analysis const& steps) {
   made.prediction = prediction_of(made, steps);
   if (!found.needs.empty()) made.next = "record with " + found.needs + " to learn more";
   for (finding_evidence const& value : found.evidence)
-    made.evidence.push_back({value.path,
-                             found.of_step ? std::string(whole_step) : path_label(value.path),
-                             value.column, value.value, value.unit, evidence_text(value)});
+    made.evidence.push_back({value.path, value.kernel, label_of(found, value), value.column,
+                             value.value, value.unit, evidence_text(value)});
   return made;
 }
 
@@ -198,8 +204,9 @@ std::string together_text(fixed_together const& together, step_analysis const& s
                      share_text(step_ns - together.step_ns, step_ns, " shorter") + ".";
   std::size_t const others = together.passed_over.size();
   if (others == 0) return text;
-  return text + " Beside finding 1, " + (others == 1 ? "finding " : "findings ") +
-         numbers_of(together.passed_over) + (others == 1 ? " gains less." : " gain less.");
+  return text + " With these fixed, " + (others == 1 ? "finding " : "findings ") +
+         numbers_of(together.passed_over) +
+         (others == 1 ? " gains less than alone." : " gain less than alone.");
 }
 
 }  // namespace detail

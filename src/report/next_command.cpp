@@ -166,8 +166,8 @@ class command_maker {
     tells_ = true;
     if (variable.empty())
       first_ =
-          "Switch CUDA graphs off in the program first: in the counted run, launch the work "
-          "without stream capture.";
+          "First make the program launch its work without CUDA graphs (no stream capture), for "
+          "this run only.";
     else
       environment_ = variable + " ";
   }

@@ -208,7 +208,7 @@ TEST_CASE("instrumented counters are left out in a program with graphs, the othe
   s.run(4);
   profile const& p = s.profile();
   fake::one_problem(p,
-                    "counters: beside CUDA graphs what instruments kernels is not counted: "
+                    "counters: beside CUDA graphs, counters that instrument kernels are left out: "
                     "smsp__sass_inst_executed.sum; switch graphs off to count it");
   CHECK(p.counters().passes == 1);
   CHECK(p.counters().passes_done == 1);
@@ -222,14 +222,14 @@ TEST_CASE("graphs that appear while counting is under way, and nothing but what 
     graph_program s(std::string(hbm_read) + '+' + sass);
     s.first_graph = 2;
     s.run(4);
-    fake::one_problem(s.profile(), "is not counted: smsp__sass_inst_executed.sum; switch");
+    fake::one_problem(s.profile(), "are left out: smsp__sass_inst_executed.sum; switch");
     CHECK(s.profile().counters().passes == 1);
     CHECK_FALSE(counted(s.profile()).empty("step", hbm_read));
   }
   graph_program s(sass);
   s.run(3);
   profile const& p = s.profile();
-  fake::one_problem(p, "is not counted: smsp__sass_inst_executed.sum; switch graphs off");
+  fake::one_problem(p, "are left out: smsp__sass_inst_executed.sum; switch graphs off");
   CHECK(p.counters().passes == 0);
   CHECK(fake::says(counted(p).note("step", sass), because));
 }
@@ -253,7 +253,7 @@ TEST_CASE("presets beside graphs lose what instruments kernels, and nothing else
     for (char const* key : {"hbm_bytes", "l2_bytes"}) CHECK(c.total("step", key) > 0);
     if (std::string(preset) == "findings") {
       CHECK(lost > 4);
-      fake::one_problem(p, "instruments kernels is not counted: global_load_bytes, ");
+      fake::one_problem(p, "instrument kernels are left out: global_load_bytes, ");
       CHECK(fake::says(p.problems[0], " more; switch graphs off to count it"));
       CHECK(p.problems[0].size() < 300);
     } else {
@@ -274,7 +274,7 @@ TEST_CASE("single kernels beside graphs: the sentence once, and no step for what
     (void)fake_graph_launch(s.executable, 7);
   });
   profile const& p = s.profile();
-  fake::one_problem(p, "is not counted: smsp__sass_inst_executed.sum");
+  fake::one_problem(p, "are left out: smsp__sass_inst_executed.sum");
   strata::counter_set const& kernels = p.counters(strata::counter_set::gpu_kernels);
   REQUIRE(kernels.left_out.size() == 1);
   CHECK(kernels.left_out[0].key == sass);

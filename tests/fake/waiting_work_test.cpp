@@ -106,7 +106,8 @@ TEST_CASE("beside work that waits for the program nothing is counted by instrume
         profile const& p = s.profile();
         CAPTURE(problems_of(p));
         REQUIRE(p.problems.size() == 1);
-        CHECK(says(p.problems[0], "what instruments kernels is not counted: " + std::string(sass)));
+        CHECK(says(p.problems[0],
+                   "counters that instrument kernels are left out: " + std::string(sass)));
         CHECK(says(p.problems[0], "in waits"));
         CHECK(says(p.problems[0], "counters=hbm or counters=limits"));
         counted const c(p);
@@ -130,7 +131,8 @@ TEST_CASE("kernels of collectives are not instrumented, though they end at once"
     profile const& p = s.profile();
     CAPTURE(problems_of(p));
     REQUIRE(p.problems.size() == 1);
-    CHECK(says(p.problems[0], "beside kernels of NCCL or RCCL in reduce what instruments kernels"));
+    CHECK(says(p.problems[0],
+               "beside kernels of NCCL or RCCL in reduce, counters that instrument kernels"));
     counted const c(p);
     CHECK(c.empty("plain", sass));
     CHECK(c.self("plain", hbm_read) == 64);
@@ -141,7 +143,7 @@ TEST_CASE("kernels of collectives are not instrumented, though they end at once"
 TEST_CASE("what makes the stream wait is named") {
   counting s(sass, "drain=60");
   run_steps(4, [] { step(of_memory[0]); });
-  fake::one_problem(s.profile(), "counters: beside cuStreamWaitValue32_v2 in waits what");
+  fake::one_problem(s.profile(), "counters: beside cuStreamWaitValue32_v2 in waits, ");
 }
 
 TEST_CASE("counters that instrument nothing are counted beside work that waits") {
@@ -281,7 +283,7 @@ TEST_CASE("two threads whose kernels need each other are not counted by instrume
     fake_go();
   });
   CHECK(fake_stuck_calls() == 0);
-  fake::one_problem(s.profile(), "what instruments kernels is not counted");
+  fake::one_problem(s.profile(), "counters that instrument kernels are left out");
 }
 
 TEST_CASE("counting ends after two steps whose ranges end before their work may") {
@@ -328,7 +330,7 @@ TEST_CASE("a body that the program has counted waits for it: it runs, and is not
           again ? s.counters(sass).replay(body, strata::repeatable) : s.counters(sass).replay(body);
       CHECK(runs == 1);
       CHECK(fake_stuck_calls() == 0);
-      CHECK(says(done.message(), "what instruments kernels is not counted"));
+      CHECK(says(done.message(), "counters that instrument kernels are left out"));
     }
   }
 }

@@ -59,7 +59,7 @@ def failures(state, options, plain, ended):
     if ended.seconds > longest:
         wrong.append(f"{ended.seconds:.2f} s, without Strata {plain.seconds:.2f} s")
     may_wait = STATES[state]
-    left_out = "what instruments kernels is not counted" in ended.err
+    left_out = "counters that instrument kernels are left out" in ended.err
     if options in ("counters=flops", "counters=findings") and may_wait is not None and left_out == may_wait:
         wrong.append("instrumented code was left out" if may_wait else "no word that instrumented code was left out")
     if may_wait and "counters" in options and "counters: " in ended.err:

@@ -238,7 +238,7 @@ that("formats=" not in text and " more: strata report hostile.strata --formats c
 counted = next(recording for recording in recordings if recording.stem == "pytorch-decode")
 that(any(told.startswith("counters: ") for told in json.loads(ran(0, "explain", counted, "--json").stdout)["problems"])
      and "counters: " not in ran(0, "trace", counted, "--out", "x.json").stderr, "a timeline is told what was not counted")
-that("\nnext          Switch CUDA graphs off in the program first: in the counted run, launch the work without stream capture.\n              strata run " in ran(0, "explain", counted).stdout,
+that("\nnext          First make the program launch its work without CUDA graphs (no stream capture), for this run only.\n              strata run " in ran(0, "explain", counted).stdout,
      "what to do first does not stand first")
 that("next          GGML_CUDA_DISABLE_GRAPHS=1 strata run --out next " in ran(0, "explain", whole).stdout,
      "explain does not say how to count beside CUDA graphs")

@@ -257,7 +257,7 @@ class run_outputs:
     # One account, whose parts add up.
     def check_account(self):
         account = self.findings["account"]
-        sums = {kind: 0.0 for kind in ("at a roof", "explained", "unknown", "idle", "between")}
+        sums = {kind: 0.0 for kind in ("at a hardware limit", "explained", "unknown", "idle", "between")}
         for part in account["parts"]:
             self.that(part["ns"] > 0, f"a part is {part['ns']}")
             self.that(part["kind"] != "unknown" or part["tells"], f"nothing tells of {part}")
@@ -279,7 +279,7 @@ class run_outputs:
         if self.page["answer"]["step"]["gpu_busy_ns"]:
             budget = {key: sum(self.page["budget"][key][2::3]) for key in ("busy", "idle", "between")}
             self.that(
-                near(budget["busy"], sums["at a roof"] + sums["explained"] + sums["unknown"], 1e-3), f"budget: {budget}"
+                near(budget["busy"], sums["at a hardware limit"] + sums["explained"] + sums["unknown"], 1e-3), f"budget: {budget}"
             )
             self.that(near(budget["idle"], sums["idle"], 1e-3), f"budget: {budget}, {sums}")
             self.that(near(budget["between"], sums["between"], 1e-3), f"budget: {budget}, {sums}")

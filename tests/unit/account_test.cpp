@@ -144,8 +144,8 @@ TEST_CASE("the account of each recording closes, and all of its outputs have its
 
 TEST_CASE("kernels of a finding, what the cause takes and what the step gains are told apart") {
   std::string const text = sentences_of(answer(recording("gpt2-fused.strata")));
-  CHECK(text.find("kernels of finding 1 1.87 ms (851 us to gain)") != text.npos);
-  CHECK(text.find("The cause takes 1.71 ms; the step gains only 851 us of it") != text.npos);
+  CHECK(text.find("finding 1's kernels 1.87 ms (851 us to gain)") != text.npos);
+  CHECK(text.find("The cause takes 1.71 ms, of which fixing it saves only 851 us") != text.npos);
 }
 
 TEST_CASE("the account names the limiter that tables show of a range with all of its kernels") {
@@ -338,7 +338,7 @@ TEST_CASE(
   answer const a(p.made);
   closes(a.input);
   CHECK(sum_of(a, account_kind::explained, "latency") == doctest::Approx(1000 * us).epsilon(0.01));
-  CHECK(sentences_of(a).find("latency: long scoreboard 1.00 ms") != std::string::npos);
+  CHECK(sentences_of(a).find("latency (long scoreboard) 1.00 ms") != std::string::npos);
   p.use(p.attention, "fma", 0.7);
   answer const limited(p.made);
   closes(limited.input);

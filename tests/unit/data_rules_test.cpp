@@ -82,7 +82,7 @@ TEST_CASE(
   CHECK(cost_of(p.made, "copying-kernel") == 0.0);
   p.set(p.attention, "sm__inst_executed_pipe_xu.sum", 0.003 * bytes / 32);  // with reciprocals
   CHECK(cost_of(p.made, "copying-kernel") == doctest::Approx(kernel_ns));
-  has(title_of(p.made, "copying-kernel"), "needed only where what reads it cannot take it");
+  has(title_of(p.made, "copying-kernel"), "what reads the copy could read the original");
   p.set(p.attention, conversions, 0.006 * bytes);  // of values, too
   CHECK(cost_of(p.made, "copying-kernel") == 0.0);
   p.set(p.attention, conversions, 0.002 * bytes);

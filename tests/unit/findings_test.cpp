@@ -1708,15 +1708,16 @@ TEST_CASE("a gain beyond the time of its cause says that other idle time ends wi
   };
   CHECK(text(797) == "Without this cause, the step would take 797 us (20.3 % shorter).");
   CHECK(text(795) ==
-        "Without this cause, the step would take 795 us (20.5 % shorter), since other idle time "
+        "Without this cause, the step would take 795 us (20.5 % shorter): other idle time "
         "ends with it.");
-  CHECK(text(995) == "Alone no gain: the GPU would wait for something else.");
+  CHECK(text(995) == "Alone no gain: without it the GPU waits for something else.");
   steps.p50_ns = steps.mean_ns;
   steps.unrecorded_ns = 800.0 * us;
-  CHECK(text(700) ==
-        "Without this cause, the step would take 700 us (12.5 % shorter than 800 us unrecorded). "
-        "The cause takes 200 us; the step gains only 100 us of it, since the GPU would wait for "
-        "something else.");
+  CHECK(
+      text(700) ==
+      "Without this cause, the step would take 700 us (12.5 % shorter than 800 us unrecorded). "
+      "The cause takes 200 us, of which fixing it saves only 100 us: without it the GPU waits for "
+      "something else.");
   steps.unrecorded_ns = std::numeric_limits<double>::quiet_NaN();
   found.predicted_step_ns = std::numeric_limits<double>::quiet_NaN();
   CHECK(detail::view_of(found, steps).prediction ==

@@ -1370,7 +1370,7 @@ TEST_CASE("the console has three causes, in the order of what they gain, and the
     REQUIRE(from != std::string::npos);
   }
   CHECK(text.find("finding 4:") == std::string::npos);
-  CHECK(text.find("1 more finding is in findings.json") != std::string::npos);
+  CHECK(text.find("in findings.json: finding 4 (") != std::string::npos);
 }
 
 }  // namespace kernel_rules_test

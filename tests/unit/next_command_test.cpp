@@ -167,8 +167,9 @@ TEST_CASE("beside CUDA graphs: the variable of a program that is known, else a s
   p.drop(lost);
   p.made.add_counters(strata::counter_set::gpu).left_out.push_back({lost, "CUDA graphs"});
   CHECK(next_of(p.made).first ==
-        "Switch CUDA graphs off in the program first: in the counted run, launch the work without "
-        "stream capture.");
+        "First make the program launch its work without CUDA graphs (no stream capture), for this "
+        "run "
+        "only.");
   CHECK(next_of(p.made).text ==
         "strata run --out next skip=3 counters=findings -- ./train 'my model'");
   p.made.environment.command = "./llama_decode";  // a name that is no mark of ggml

@@ -494,7 +494,7 @@ TEST_CASE("what the GPU's work is too short to hide is to be made faster, not la
   };
   CHECK(advice(300 * us, &program::mlp).find("or launch the next kernels first") !=
         std::string::npos);
-  CHECK(advice(900 * us, &program::mlp).find("make it faster, or move it to the GPU") == 0);
+  CHECK(advice(900 * us, &program::mlp).find("make that code faster, or run it on the GPU") == 0);
   CHECK(advice(300 * us, nullptr).find("or launch first") != std::string::npos);
   CHECK(advice(900 * us, nullptr).find("and make that faster") != std::string::npos);
 }
@@ -806,8 +806,8 @@ TEST_CASE("what a cause takes beyond its gain is said, with what bounds the step
   found.predicted_step_ns = 7e5;
   found.ranges = {{"mlp", 1, 5e5, finding_part::kernels}};
   CHECK(detail::view_of(found, steps).prediction ==
-        "Without this cause, the step would take 700 us (30.0 % shorter). The cause takes 500 us; "
-        "the step gains only 300 us of it, since the host would be the bottleneck.");
+        "Without this cause, the step would take 700 us (30.0 % shorter). The cause takes 500 us, "
+        "of which fixing it saves only 300 us: without it the host is the bottleneck.");
   found.ranges[0].cost_ns_per_step = 3e5;
   CHECK(detail::view_of(found, steps).prediction ==
         "Without this cause, the step would take 700 us (30.0 % shorter).");
@@ -822,21 +822,23 @@ TEST_CASE("alone no gain: the sentence says what bounds the step then, and what 
   found.predicted_step_ns = 1e6;
   found.ranges = {{"mlp", 1, 3e5, finding_part::kernels}};
   CHECK(detail::view_of(found, steps).prediction ==
-        "Alone no gain: the host would be the bottleneck.");
+        "Alone no gain: without it the host is the bottleneck.");
   found.with_first_ns = 4e5;
   CHECK(detail::view_of(found, steps).prediction ==
-        "Alone no gain: the host would be the bottleneck. With finding 1 fixed too, the step would "
+        "Alone no gain: without it the host is the bottleneck. With finding 1 fixed too, the step "
+        "would "
         "take 400 us.");
   found.ranges[0].part = finding_part::launches;
   CHECK(detail::view_of(found, steps)
-            .prediction.rfind("Alone no gain: the GPU would wait for something else.", 0) == 0);
+            .prediction.rfind("Alone no gain: without it the GPU waits for something else.", 0) ==
+        0);
   CHECK(detail::view_of(found, steps).gain.empty());
   CHECK(detail::together_text({{0}, 5e5}, steps).empty());
   CHECK(detail::together_text({{0, 1}, 5e5}, steps) ==
         "Without findings 1 and 2 together, the step would take 500 us (50.0 % shorter).");
   std::string const others = detail::together_text({{0, 2, 3}, 5e5, {1}}, steps);
   CHECK(others.rfind("Without findings 1, 3 and 4 together", 0) == 0);
-  CHECK(others.find(" Beside finding 1, finding 2 gains less.") != others.npos);
+  CHECK(others.find(" With these fixed, finding 2 gains less than alone.") != others.npos);
   CHECK(detail::together_text({{0, 2}, 5e5}, steps).rfind("Without findings 1 and 3 together", 0) ==
         0);
   CHECK(

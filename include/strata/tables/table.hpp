@@ -67,19 +67,19 @@ inline std::string where_text(profile_environment const& e) {
 
 /// `step 2.74 ms (mean of 10, median ..., p95 ...)`, or `whole run 1.20 s (no STRATA_STEP)`.
 inline std::string step_text(steps_summary const& steps, bool has_steps) {
-  std::string text;
   if (!steps.from_steps)
     return sentence("whole run ") << time_text(steps.mean_ns)
                                   << (has_steps ? " (no step was recorded)" : " (no STRATA_STEP)");
-  text = "step " + time_text(steps.usual_ns());
-  if (steps.period_of_gpu) text += " on the GPU";
+  std::string text = "step " + time_text(steps.usual_ns());
+  text += steps.period_of_gpu ? " on the GPU" : "";
   std::string const count = count_text(static_cast<std::uint64_t>(steps.typical_count()));
   if (steps.is_slowed())
     text += " (unrecorded; " + count + " recorded ones: mean " + time_text(steps.mean_ns);
   else
     text += " (mean of " + count;
   if (steps.typical_count() > 1)
-    text += sentence(", median ") << time_text(steps.p50_ns) << ", p95 " << time_text(steps.p95_ns);
+    text += ", median " + time_text(steps.p50_ns) +  // of fewer than 20 steps p95 is the longest
+            (steps.typical_count() < 20 ? ", longest " : ", p95 ") + time_text(steps.p95_ns);
   if (steps.without_first)
     text += sentence("; first ") << time_text(steps.first_ns) << " left out";
   else if (steps.count > 1)

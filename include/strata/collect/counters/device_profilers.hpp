@@ -435,7 +435,7 @@ struct pass_plan {
     if (passes != 0)
       problems.emplace_back(errc::not_supported,
                             sentence("counters: beside ")
-                                << why.beside << " what instruments kernels is not counted: "
+                                << why.beside << ", counters that instrument kernels are left out: "
                                 << shortened(lost_keys()) << "; " << why.advice);
     return passes;
   }
