@@ -64,7 +64,8 @@ finding merged(finding_rule const& rule, std::vector<finding>&& causes) {
                   [&](finding const& other) { return other.title != made.title; });
   if (is_mixed_title) {
     std::string const kernel = of_kernel(made.ranges.front().kernel);
-    made.title += (kernel.empty() ? " (" : " (numbers of ") + kernel + in_range(made.path) + ")";
+    bool const is_named = kernel.empty() || begins_with(made.title, kernel);
+    made.title += (is_named ? " (" : " (numbers of " + kernel) + in_range(made.path) + ")";
   }
   for (std::size_t i = 1; i < causes.size(); ++i) {
     finding const& more = causes[i];
@@ -165,10 +166,10 @@ class finding_judge {
     for (finding_evidence& value : seen.evidence) {
       if (value.path != seen.path) continue;
       value.path = path_of(seen.row);
-      value.kernel = apart.kernels[seen.row];
+      if (!apart.kernels[seen.row].empty()) value.kernel = apart.kernels[seen.row];
     }
     if (!seen.of_step) seen.path = seen.row == 0 ? std::string() : path_of(seen.row);
-    seen.kernel = apart.kernels[seen.row];
+    if (!apart.kernels[seen.row].empty()) seen.kernel = apart.kernels[seen.row];
     seen.row = apart.ranges[seen.row];
     for (time_claim& time : seen.claims) time.row = apart.ranges[time.row];
   }

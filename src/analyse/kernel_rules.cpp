@@ -167,6 +167,8 @@ rule_result few_blocks(rule_context const& run) {
     seen.prove("blocks_mean", kernel.blocks_mean, "");
     seen.prove("multiprocessors", run.multiprocessors, "");
     seen.prove("total_ns", ns, "ns");
+    seen.kernel = std::string(kernel.short_name);
+    for (finding_evidence& value : seen.evidence) value.kernel = seen.kernel;
     gains.claim(row, gain);
     made.candidates.push_back(std::move(seen));
   }

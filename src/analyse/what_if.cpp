@@ -307,6 +307,24 @@ class fixes_together {
   std::vector<std::size_t> others_;  // that may be fixed beside the first one
 };
 
+/// Idle time in which calls take longer than others is that of a cause of the host, too: the
+/// finding of the calls says which. Requires: the findings are in their order.
+void name_same_time(std::vector<finding>& findings) {
+  constexpr double most_of_it = 0.8;  // chosen
+  for (finding& calls : findings) {
+    if (calls.rule != "varying-calls") continue;
+    auto const has_it = [&](finding const& other) {
+      return std::any_of(other.ranges.begin(), other.ranges.end(), [&](finding_range const& range) {
+        return range.part == finding_part::host_work && range.row == calls.row &&
+               range.cost_ns_per_step >= most_of_it * calls.cost_ns_per_step;
+      });
+    };
+    auto const same = std::find_if(findings.begin(), findings.end(), has_it);
+    if (same == findings.end()) continue;
+    calls.title += "; that time is in finding " + std::to_string(same - findings.begin() + 1);
+  }
+}
+
 }  // namespace
 }  // namespace detail
 
@@ -324,6 +342,7 @@ fixed_together predict_steps(std::vector<finding>& findings, profile const& sour
     return a.cost_ns_per_step > b.cost_ns_per_step;
   };
   std::stable_sort(findings.begin(), findings.end(), comes_first);
+  detail::name_same_time(findings);
   finding const& first = findings.front();
   if (!first.shortens_step(usual) || !detail::is_finite(first.predicted_step_ns)) return {};
   fixed_together const together = detail::fixes_together(findings, predictor, usual).choose();

@@ -49,7 +49,7 @@ std::string place_of(finding const& found) {
     return " and " + std::to_string(all - 1) + " more " + one + (all == 2 ? "" : "s");
   };
   std::string text = console_text(found.path);
-  if (!kernels.empty())
+  if (kernels.size() > 1 || (kernels.size() == 1 && !begins_with(found.title, *kernels.begin())))
     text = path_label(text) + " (" + kernel_text(found.ranges.front().kernel) +
            and_more(kernels.size(), "kernel") + ")";
   return paths.size() < 2 ? text : path_label(text) + and_more(paths.size(), "range");

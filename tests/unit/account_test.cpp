@@ -47,6 +47,8 @@ void closes(report_input const& input) {
   for (account_part const& part : account.parts) {
     CHECK_MESSAGE(part.ns > 0.0, part.name);
     CHECK_FALSE(part.name.empty());
+    bool const is_of_host = part.name == "launch" || part.name == "copies";  // no limit of the GPU
+    CHECK_FALSE((part.kind == account_kind::at_roof && is_of_host));
     sum += part.ns;
   }
   CHECK(account.step_ns + account.between_ns == doctest::Approx(account.period_ns));
@@ -349,6 +351,28 @@ TEST_CASE(
   p.set(p.attention, memory, 0.3 * 132e6 * 32);
   CHECK(sum_of(answer(p.made), account_kind::unknown, "FMA") ==
         doctest::Approx(300 * us).epsilon(0.01));
+}
+
+TEST_CASE("the account: what is unknown names a kernel that no finding explains") {
+  program p;
+  p.made.kernel_names.push_back({"matvec"});
+  p.made.kernel_names.push_back({"norm"});
+  p.run(8, [&] {
+    p.in(p.attention, [&](std::uint32_t at) {
+      p.kernel_of(at, 600 * us, 20);  // few-blocks explains it
+      p.kernel_of(at, 580 * us).name = 2;
+      p.kernel_of(at, 500 * us).name = 3;
+    });
+    p.wait();
+  });
+  p.count_nothing(p.attention);
+  answer const a(p.made);
+  closes(a.input);
+  REQUIRE(a.find("few-blocks") != nullptr);
+  CHECK(a.find("few-blocks")->ranges[0].kernel == "work");
+  CHECK(a.find("few-blocks")->evidence[0].kernel == "work");
+  REQUIRE(a.input.account.largest_unknown() != nullptr);
+  CHECK(a.input.account.largest_unknown()->about.find("longest kernel matvec") == 0);
 }
 
 TEST_CASE("the account: of several kernels the tensor cores work for those that may multiply") {

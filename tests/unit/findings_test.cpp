@@ -402,6 +402,52 @@ TEST_CASE("host-work and gap-between-ranges: the device waits for the CPU") {
   }
 }
 
+TEST_CASE("host-work: a step that loads code for the GPU each time says so, with the fix") {
+  for (int const loads : {0, 1, 4}) {
+    program p;
+    int step = 0;
+    p.run(4, [&] {
+      p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 50 * us); });
+      p.in(p.other, [&](std::uint32_t) { p.now += 400 * us; });
+      memory_record variable{};
+      variable.time = p.now - 100 * us;
+      variable.bytes = 15;
+      variable.kind = memory_kind::device_static;
+      variable.allocates = 1;
+      if (step++ < loads) p.made.memory.push_back(variable);
+      p.wait();
+    });
+    answer const a(p.made);
+    a.first_is("host-work", "sample");
+    INFO(a.findings()[0].title);
+    bool const says =
+        a.findings()[0].title.find("loads code for the GPU in 4 steps") != std::string::npos;
+    CHECK(says == (loads == 4));
+    CHECK((a.findings()[0].advice.find("use the same sizes in each step") == 0) == (loads == 4));
+  }
+}
+
+TEST_CASE("allocation-in-step: what not every step does is counted over the steps") {
+  program p;
+  int step = 0;
+  p.run(6, [&] {
+    p.in(p.attention, [&](std::uint32_t at) {
+      if (step == 2 || step == 3) {
+        p.api(at, 80 * us, api_kind::allocate);
+        p.allocate(p.correlations, p.now, 4096u << step, 1u << 20);
+      }
+      p.kernel_of(at, 300 * us);
+    });
+    ++step;
+    p.wait();
+  });
+  answer const a(p.made);
+  finding const* const found = a.find("allocation-in-step");
+  REQUIRE(found != nullptr);
+  INFO(found->title);
+  CHECK(found->title.find("allocates and frees memory, 2 times in 6 steps") != std::string::npos);
+}
+
 TEST_CASE("host-work: ranges that follow each other have their own parts of an idle time") {
   program p;
   std::uint32_t const step = p.node(0, "step"), tokens = p.node(step, "tokens");
@@ -1206,6 +1252,23 @@ TEST_CASE("first-step, varying-calls, untrusted, own-cost") {
   CHECK(a.find("varying-calls")->path == "sample");
   CHECK(a.find("first-step")->cost_ns_per_step == 0);
   for (char const* rule : {"first-step", "untrusted", "own-cost"}) CHECK(a.find(rule)->of_step);
+}
+
+TEST_CASE("varying-calls: the finding that has the same time is named") {
+  program p;
+  int count = 0;
+  p.run(20, [&] {
+    p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 500 * us); });
+    p.wait();
+    p.in(p.other, [&](std::uint32_t) { p.now += ++count % 8 == 0 ? 9000 * us : 100 * us; });
+  });
+  answer const a(p.made);
+  INFO(a.all());
+  REQUIRE(a.find("varying-calls") != nullptr);
+  REQUIRE(a.find("host-work") != nullptr);
+  auto const number = 1 + (a.find("host-work") - a.findings().data());
+  CHECK(a.find("varying-calls")->title.find("; that time is in finding " + std::to_string(number)) !=
+        std::string::npos);
 }
 
 TEST_CASE("varying-calls: layers may differ from each other, one layer's calls may not") {
