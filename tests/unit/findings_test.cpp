@@ -605,6 +605,12 @@ TEST_CASE("copy-in-step: streams that events order, or that run beside the legac
     beside.made.copies.sort(begin_first);
     found_in(beside, ahead);
   }
+  // No stream hides a copy for which the host waits.
+  program pageable = layers_of(13, 7, 220 * us);
+  for (copy_record& copy : pageable.made.copies) copy.pageable = 1;
+  answer const waits(pageable.made);
+  REQUIRE(waits.find("pageable-copy") != nullptr);
+  CHECK(waits.find("pageable-copy")->title.find("legacy") == std::string::npos);
   // Another stream copies all the time: the bus is busy.
   program full = layers_of(13, 7, 40 * us);
   for (std::size_t i = 0; i < 24; ++i) {
