@@ -171,18 +171,23 @@ const idleKinds = {
   "not known": {name: "cause not recorded", paint: "var(--rest)", angle: 0},
 };
 
-/** The parts of a list of [what, range, ns, ...] by what they are, the longest first. */
+/** The parts of a list of [what, range, ns, finding, ...] by what they are, the longest first. */
 function budgetParts(list, kinds, isIdle) {
   const found = new Map();
-  for (let i = 0; i + 2 < list.length; i += 3) {
-    const [what, range, ns] = list.slice(i, i + 3);
+  for (let i = 0; i + 3 < list.length; i += 4) {
+    const [what, range, ns, number] = list.slice(i, i + 4);
     const kind = kinds[what] || {paint: "var(--mark)", angle: 90};
     const short = kind.name || what;
     const name = short + (kind.means ? " (" + kind.means + ")" : "");
-    if (!found.has(what)) found.set(what, {...kind, name, short, what, isIdle, ns: 0, ranges: []});
+    if (!found.has(what)) {
+      found.set(what, {...kind, name, short, what, isIdle, ns: 0, ranges: [], items: []});
+    }
     const part = found.get(what);
     part.ns += ns;
-    part.ranges.push({range, ns});
+    part.items.push({range, ns, finding: answer.findings[number - 1]});
+    const known = part.ranges.find(item => item.range === range && range >= 0);
+    if (known) known.ns += ns;
+    else part.ranges.push({range, ns});
   }
   for (const part of found.values()) part.ranges.sort((a, b) => b.ns - a.ns);
   return [...found.values()].sort((a, b) => b.ns - a.ns);
@@ -211,43 +216,28 @@ function toMost(part) {
     range ? toRow(range, endOfPath(shortTitle(range))) : "outside ranges", others);
 }
 
-// The part of a step that findings have, by cause of idle time, or by a limiter that is the host's.
-const findingParts = {
-  "host work": "host work",
-  wait: "waits",
-  allocation: "allocations",
-  graph: "graphs",
-  copy: "copies",
-  copies: "copies",
-};
-/** Idle time of launches is of "launches"; busy time of short kernels is none of it. */
-const findingPart = part => {
-  if (part.what === "launch") return part.isIdle ? "launches" : "kernels";
-  return findingParts[part.what] || (part.isIdle ? "" : "kernels");
-};
-
-const timeIn = (part, place) =>
-  sum(part.ranges.filter(item => item.range === place), item => item.ns);
+/** The time of a part in a range that a finding explains. */
+const timeOf = (part, finding, range) => sum(
+  part.items.filter(item => item.finding === finding && item.range === range), item => item.ns);
 
 /**
- * What a part gains by a finding: of what each range of it costs as much as the part has of that
- * range. A range may be in several parts, as below two limiters, or busy and idle with copies.
+ * What a part gains by a finding: of what each range of it costs as much as the part has of what
+ * it explains there. That may be in several parts: kernels with two limiters, or copies and the
+ * idle time behind them.
  */
 function gainOfPart(part, finding, all) {
-  const kind = findingPart(part);
-  const others = all.filter(item => item !== part && findingPart(item) === kind);
   const cost = sum(finding.ranges, item => item.cost_ns_per_step);
   const own = sum(finding.ranges, ({range, cost_ns_per_step: taken}) => {
-    const mine = timeIn(part, range);
-    return mine > 0 ? taken * mine / (mine + sum(others, item => timeIn(item, range))) : 0;
+    const mine = timeOf(part, finding, range);
+    return mine > 0 ? taken * mine / sum(all, item => timeOf(item, finding, range)) : 0;
   });
   return cost > 0 ? Math.min(part.ns, finding.gain_ns_per_step * own / cost) : 0;
 }
 
 /** Of all parts one, and the finding that gains it most: {finding, gain}; null where none does. */
-function findingOf(part, list, all) {
-  const kind = findingPart(part);
-  const found = list.filter(item => item.shortens_step && item.part === kind)
+function findingOf(part, all) {
+  const found = [...new Set(part.items.map(item => item.finding))]
+    .filter(finding => finding && finding.shortens_step)
     .map(finding => ({finding, gain: gainOfPart(part, finding, all)}))
     .sort((a, b) => b.gain - a.gain)[0];
   return found && found.gain > 0 ? found : null;
@@ -258,7 +248,7 @@ const fixes = 0.2;
 
 /** What helps a part. */
 function helpsPart(part, all) {
-  const found = findingOf(part, answer.findings, all);
+  const found = findingOf(part, all);
   const general = part.helps ? "in general: " + part.helps : "";
   if (!found) return general ? el("span", {class: "helps"}, general) : null;
   const {finding, gain} = found;

@@ -4,18 +4,20 @@
 /** How many kernels are shown before a click on the button for more. */
 const firstKernels = 30;
 
-/** What limits the kernels that a range runs itself, as the budget has it, by place. */
+/** What limits most of the kernels that a range runs itself, as the budget has it, by place. */
 function readRangeLimits(list) {
   const longest = new Map();
-  for (let i = 0; i + 2 < list.length; i += 3) {
-    const [what, range, ns] = list.slice(i, i + 3);
-    const known = longest.get(range);
-    if (!known || ns > known.ns) longest.set(range, {what, ns});
+  for (const part of list) {
+    for (const {range, ns} of part.ranges) {
+      const known = longest.get(range);
+      if (!known || ns > known.ns) longest.set(range, {what: part.what, ns});
+    }
   }
   return longest;
 }
 
-const rangeLimits = readRangeLimits(data.budget ? data.budget.busy : []);
+const rangeLimits =
+  readRangeLimits(data.budget ? budgetParts(data.budget.busy, busyKinds, false) : []);
 
 /** Kernels of a step with the ranges that run each, both with the longest first. */
 function kernelGroups(list) {

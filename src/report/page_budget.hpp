@@ -22,7 +22,7 @@ STRATA_BEGIN
 namespace detail {
 
 /// Writes the account as a budget: GPU time by what limits it, idle time by its cause in steps and
-/// between them, each with the range that it is of.
+/// between them, each with its range and with the finding that explains it.
 class page_budget {
  public:
   /// `places`: on the page, by row of the folded tree.
@@ -45,31 +45,35 @@ class page_budget {
   struct part {
     std::string name;
     std::uint32_t position;  ///< on the page
+    std::size_t finding;     ///< its number; 0 where none explains it
     double ns;
   };
   static constexpr std::size_t most_parts = 200;
   static constexpr std::size_t most_groups = 300;
 
-  void add(std::string const& name, std::size_t row, double ns) {
-    if (!(ns > 0.0) || !is_finite(ns)) return;
-    std::uint32_t const position = row < places_.size() ? places_[row] : 0;
-    std::size_t& number = positions_[name + '\n' + std::to_string(position)];
+  void add(account_part const& known) {
+    if (!(known.ns > 0.0) || !is_finite(known.ns)) return;
+    std::uint32_t const position = known.row < places_.size() ? places_[known.row] : 0;
+    std::size_t const finding = known.finding + 1;
+    std::size_t& number =
+        positions_[known.name + '\n' + std::to_string(position) + '\n' + std::to_string(finding)];
     if (number == 0) {
-      parts_.push_back({name, position, 0.0});
+      parts_.push_back({known.name, position, finding, 0.0});
       number = parts_.size();
     }
-    parts_[number - 1].ns += ns;
+    parts_[number - 1].ns += known.ns;
   }
 
   template <class IsMeant>
   void write_parts(char const* key, IsMeant is_meant) {
     for (account_part const& known : input_.account.parts)
-      if (is_meant(known.kind)) add(known.name, known.row, known.ns);
+      if (is_meant(known.kind)) add(known);
     parts_.sort([](part const& a, part const& b) {
       if (a.ns != b.ns) return a.ns > b.ns;
-      return a.name != b.name ? a.name < b.name : a.position < b.position;
+      if (a.name != b.name) return a.name < b.name;
+      return a.position != b.position ? a.position < b.position : a.finding < b.finding;
     });
-    json_.array(key);  // what, range (-1: of many), ns
+    json_.array(key);  // what, range (-1: of many), ns, finding
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       json_.text({}, parts_[i].name);
       if (i < most_parts)
@@ -77,6 +81,7 @@ class page_budget {
       else
         json_.integer({}, -1);
       json_.number({}, parts_[i].ns);
+      json_.integer({}, parts_[i].finding);
     }
     json_.end_array();
     parts_.clear();
@@ -109,7 +114,8 @@ class page_budget {
   report_input const& input_;
   vec<std::uint32_t> const& places_;
   vec<part> parts_;
-  flat_map<std::string, std::size_t> positions_;  ///< 1 + position in parts_, by name and place
+  /// 1 + position in parts_, by name, place and finding.
+  flat_map<std::string, std::size_t> positions_;
 };
 
 }  // namespace detail

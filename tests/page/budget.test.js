@@ -25,7 +25,7 @@ const page = load(
   });
 
 test("parts of one kind are one, with its ranges by their time", () => {
-  const list = ["latency", 3, 100, "HBM", 4, 250, "latency", 4, 300];
+  const list = ["latency", 3, 60, 0, "HBM", 4, 250, 0, "latency", 4, 300, 0, "latency", 3, 40, 1];
   const [latency, hbm] = page.budgetParts(list, page.busyKinds, false);
   assert.deepStrictEqual([latency.what, latency.ns], ["latency", 400]);
   assert.strictEqual(page.budgetRange(latency), 4);
@@ -34,14 +34,14 @@ test("parts of one kind are one, with its ranges by their time", () => {
 });
 
 test("a part that no table names has its own name and a colour", () => {
-  const [part] = page.budgetParts(["BF16 tensor", 0, 5], page.busyKinds, false);
+  const [part] = page.budgetParts(["BF16 tensor", 0, 5, 0], page.busyKinds, false);
   assert.strictEqual(part.name, "BF16 tensor");
   assert.match(part.paint, /^var\(--mark\)$/);
   assert.strictEqual(page.budgetRange(part), null);
 });
 
 test("a part says what share of the step it is, and where", () => {
-  const [part] = page.budgetParts(["launch", 3, 150], page.idleKinds, true);
+  const [part] = page.budgetParts(["launch", 3, 150, 0], page.idleKinds, true);
   const lines = page.describeBudget(part, 750).split("\n");
   assert.strictEqual(lines[0], "GPU idle: waiting for launches");
   assert.strictEqual(lines[1], "150 ns, 20.0 % of the step");
@@ -56,45 +56,42 @@ test("steps are read in groups", () => {
   ]);
 });
 
-test("a part has the finding of its kind that gains it most, by the cost of its ranges", () => {
-  const finding = (part, ranges, gain, shortens = true) => ({
-    part,
-    shortens_step: shortens,
-    gain_ns_per_step: gain,
-    ranges: ranges.map(([range, cost]) => ({range, cost_ns_per_step: cost})),
-  });
-  const launches = finding("launches", [[3, 10], [0, 30]], 20);
-  const atomics = finding("kernels", [[4, 60], [5, 20]], 40);
-  const spills = finding("kernels", [[5, 30]], 30);
-  const copies = finding("copies", [[4, 8]], 8);
-  const idle = {what: "copy", isIdle: true, ns: 300, ranges: [{range: 4, ns: 300}]};
-  const list = [launches, finding("kernels", [[4, 90]], 90, false), atomics, spills, copies];
-  const made = (what, ranges, isIdle) =>
-    ({what, isIdle, ns: 100, ranges: ranges.map(range => ({range, ns: 100 / ranges.length}))});
-  const found = (what, ranges, isIdle) => {
-    const part = made(what, ranges, isIdle);
-    return page.findingOf(part, list, [part, idle]);
-  };
-  assert.deepStrictEqual(found("latency", [4], false), {finding: atomics, gain: 30});
-  assert.deepStrictEqual(found("latency", [4, 5], false), {finding: atomics, gain: 40});
-  assert.deepStrictEqual(found("HBM", [5], false), {finding: spills, gain: 30});
-  assert.strictEqual(found("latency", [3], false), null);
-  assert.deepStrictEqual(found("copies", [4], false), {finding: copies, gain: 2});
-  assert.deepStrictEqual(found("launch", [0], true), {finding: launches, gain: 15});
-  // Less idle time shortens no kernel.
-  assert.strictEqual(found("launch", [3], false), null);
-  assert.strictEqual(found("device", [4], true), null);
-  // Of a range below two limiters each part has its share: together no more than all.
-  const [most, rest] = [made("HBM", [4, 5], false), made("latency", [4], false)];
-  const gains = [most, rest].map(part => page.findingOf(part, [atomics], [most, rest]).gain);
-  assert.deepStrictEqual(gains, [20, 20]);
+/** A finding of [range, cost]. */
+const findingIn = (gain, ranges, shortens = true) => ({
+  shortens_step: shortens,
+  gain_ns_per_step: gain,
+  ranges: ranges.map(([range, cost]) => ({range, cost_ns_per_step: cost})),
+});
+/** A part of [range, ns, finding]. */
+const partOf = items => ({
+  ns: items.reduce((all, [, ns]) => all + ns, 0),
+  items: items.map(([range, ns, finding]) => ({range, ns, finding})),
+});
+
+test("a part has the finding that gains it most, by costs of ranges that it explains", () => {
+  const atomics = findingIn(40, [[4, 60], [5, 20]]);
+  const spills = findingIn(30, [[5, 30]]);
+  const hidden = findingIn(90, [[4, 90]], false);
+  const found = (part, others = []) => page.findingOf(part, [part, ...others]);
+  const most = partOf([[4, 100, atomics], [4, 300, hidden], [5, 50, spills]]);
+  assert.deepStrictEqual(found(most), {finding: atomics, gain: 30});
+  assert.deepStrictEqual(found(partOf([[4, 100, atomics], [5, 10, atomics]])),
+    {finding: atomics, gain: 40});
+  assert.deepStrictEqual(found(partOf([[5, 90, spills]])), {finding: spills, gain: 30});
+  // What nothing explains, and what no step gains of.
+  assert.strictEqual(found(partOf([[4, 100, undefined], [4, 50, hidden]]), [most]), null);
+  // Of a range below two limiters each part has its share of what the finding explains, whatever
+  // else they have of that range: together no more than all.
+  const least = partOf([[4, 100, atomics]]);
+  const rest = partOf([[4, 300, atomics], [5, 10, atomics], [4, 900, undefined]]);
+  assert.strictEqual(found(least, [rest]).gain, 7.5);
+  assert.strictEqual(found(rest, [least]).gain, 32.5);
 });
 
 test("no part gains more than it takes", () => {
-  const ranges = [{range: 2, cost_ns_per_step: 9}];
-  const finding = {part: "waits", shortens_step: true, gain_ns_per_step: 90, ranges};
-  const part = {what: "wait", isIdle: true, ns: 50, ranges: [{range: 2, ns: 50}]};
-  assert.strictEqual(page.findingOf(part, [finding], [part]).gain, 50);
+  const finding = findingIn(90, [[2, 9]]);
+  const part = partOf([[2, 50, finding]]);
+  assert.strictEqual(page.findingOf(part, [part]).gain, 50);
 });
 
 test("what warps wait for is in the words of the metric that the limiter names", () => {

@@ -8,10 +8,11 @@ const page = load(
   ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
     "report/sources.js", "report/budget.js", "report/kernels.js", "report/kernel_view.js"],
   ["readRangeLimits", "kernelGroups", "kernelsIn", "isKernelFound", "allKernels", "rangeLimits",
-    "limitersOf"], data);
+    "limitersOf", "budgetParts", "busyKinds"], data);
 
 test("a range has the limiter of most of its time", () => {
-  const limits = page.readRangeLimits(["L2", 3, 10, "HBM", 3, 40, "issue", 4, 5, "latency", 3, 20]);
+  const list = ["L2", 3, 30, 0, "HBM", 3, 25, 0, "issue", 4, 5, 0, "HBM", 3, 15, 1];
+  const limits = page.readRangeLimits(page.budgetParts(list, page.busyKinds, false));
   assert.deepStrictEqual([...limits].map(([range, {what}]) => [range, what]),
     [[3, "HBM"], [4, "issue"]]);
 });

@@ -12,7 +12,7 @@ const page = load(
     "report/sources.js",
     "report/range_columns.js", "report/budget.js", "report/kernels.js"],
   ["recordedColumns", "countedColumn", "busyKinds", "kernelColumns", "limiterOf", "limitOf",
-    "helpOf", "useOf", "folded", "findingParts"],
+    "helpOf", "useOf", "folded"],
   {...data, answer: {...data.answer, limits: [
     {range: 3, limiter: "HBM 80 %", kind: "unit", unit: "HBM", time_ns: 10, time_at_roof_ns: 8},
     {range: 5, limiter: "L1 95 % and tensor 93 %", kind: "unit", unit: "L1",
@@ -95,12 +95,4 @@ test("in a sentence a limiter has its use, of what it is a part, and what helps"
   assert.strictEqual(page.helpOf(of(3)), page.busyKinds.HBM.helps);
   assert.strictEqual(page.helpOf(of(4)), page.busyKinds.latency.helps);
   assert.strictEqual(page.helpOf(of(2)), "");
-});
-
-test("findings have the parts that the console's source names", () => {
-  const source = read("src/analyse/findings.hpp");
-  const [, names] = source.match(/to_string\(finding_part[^}]*\{([^}]*)\}/);
-  for (const part of Object.values(page.findingParts)) {
-    assert.ok(names.includes('"' + part + '"'), part);
-  }
 });

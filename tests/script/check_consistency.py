@@ -277,7 +277,7 @@ class run_outputs:
         for key, value in on_page.items():
             self.that(same(value, account[key]), f"account on the page: {key} {value}, {account[key]}")
         if self.page["answer"]["step"]["gpu_busy_ns"]:
-            budget = {key: sum(self.page["budget"][key][2::3]) for key in ("busy", "idle", "between")}
+            budget = {key: sum(self.page["budget"][key][2::4]) for key in ("busy", "idle", "between")}
             self.that(
                 near(budget["busy"], sums["at a hardware limit"] + sums["explained"] + sums["unknown"], 1e-3), f"budget: {budget}"
             )

@@ -368,8 +368,11 @@ class Page:
 
     def check_kernels(self):
         """The kernel view has each kernel of a step with the ranges that run it, and links lead both ways."""
+        times = collections.defaultdict(float)
+        for what, place, ns, _ in zip(*[iter(self.data["budget"]["busy"] if self.data["budget"] else [])] * 4):
+            times[place, what] += ns
         limits = {}
-        for what, place, ns in zip(*[iter(self.data["budget"]["busy"] if self.data["budget"] else [])] * 3):
+        for (place, what), ns in times.items():
             if ns > limits.get(place, ("", 0))[1]:
                 limits[place] = (what, ns)
         groups = collections.defaultdict(lambda: collections.defaultdict(lambda: [0, 0]))

@@ -574,7 +574,7 @@ TEST_CASE("tokens a second, shares and predictions are of the period") {
         doctest::Approx(a.steps().period_ns()).epsilon(1e-3));
   double sum = 0.0;
   for (char const* const key : {"busy", "idle", "between"})
-    for (std::size_t i = 2; i < data["budget"][key].size(); i += 3)
+    for (std::size_t i = 2; i < data["budget"][key].size(); i += 4)
       sum += data["budget"][key][i].get<double>();
   CHECK(sum == doctest::Approx(a.steps().period_ns()).epsilon(1e-3));
 }

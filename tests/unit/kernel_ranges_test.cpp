@@ -7,10 +7,12 @@
 
 #include <cmath>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "finding_sample.hpp"
+#include "page_sample.hpp"
 
 namespace kernel_ranges_test {
 
@@ -125,6 +127,11 @@ TEST_CASE("the account has each kernel that was counted by itself, by its own co
         doctest::Approx(1600 * us).epsilon(0.01));
   CHECK(stall == "long_scoreboard");
   CHECK(of(account_kind::at_roof) == doctest::Approx(125 * us).epsilon(0.05));
+  // On the page the finding belongs to the limiter of the wasteful one alone.
+  page_test::page_tables const tables(p.made);
+  nlohmann::json const busy = nlohmann::json::parse(tables.data())["budget"]["busy"];
+  for (std::size_t i = 0; i < busy.size(); i += 4)
+    CHECK((busy[i] == "HBM" && busy[i + 2] > 800 * us) == (busy[i + 3] == 1));
 }
 
 TEST_CASE("kernels become ranges below theirs, with their work and counts, and none is twice") {
