@@ -3,10 +3,13 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
 #include <strata/profile/samples.hpp>
+#include "median.hpp"
 #include "range_kinds.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -17,6 +20,11 @@ namespace {
 
 /// How far the time of an update may be from the known one, and how late the counter may be.
 constexpr std::int64_t updates_apart_ns = 20'000'000;
+
+/// An update that took so many times as long as those around it is late: the counter or its reader
+/// stood still. Chosen. Of long runs the first updates are rarer than the last ones.
+constexpr std::int64_t late_by = 4;
+constexpr std::ptrdiff_t updates_around = 4;  // before it, and behind it
 
 /// Powers of ranges are about equal, as far as the updates do not tell them apart, and the power of
 /// a device drifts by some percent with its temperature and clock. No GPU uses more than the most,
@@ -44,9 +52,19 @@ double joules(energy_reading const& from, energy_reading const& to) {
   return 1e-3 * static_cast<double>(to.millijoules - from.millijoules);
 }
 
-/// What is between two updates, where all of it was recorded.
+bool is_late(std::vector<energy_reading> const& readings, std::size_t update) {
+  auto const end = static_cast<std::ptrdiff_t>(readings.size());
+  auto const place = static_cast<std::ptrdiff_t>(update);
+  std::vector<std::int64_t> around;
+  for (auto i = std::max<std::ptrdiff_t>(1, place - updates_around);
+       i < std::min(end, place + updates_around + 1); ++i)
+    around.push_back(readings[i].at - readings[i - 1].at);
+  return readings[update].at - readings[update - 1].at > late_by * median(around);
+}
+
+/// What is between two updates, where all of it was recorded and it did not come late.
 samples between_updates(std::vector<energy_reading> const& readings,
-                        std::vector<sample_span> const& recorded) {
+                        std::vector<sample_span> const& recorded, energy_split& all) {
   samples made;
   made.counters = 1;
   for (std::size_t i = 1; i < readings.size(); ++i) {
@@ -55,8 +73,15 @@ samples between_updates(std::vector<energy_reading> const& readings,
         std::upper_bound(recorded.begin(), recorded.end(), time.begin,
                          [](std::int64_t t, sample_span const& each) { return t < each.begin; });
     if (!recorded.empty() && (behind == recorded.begin() || (behind - 1)->end < time.end)) continue;
+    double const used = joules(readings[i - 1], readings[i]);
+    all.total += used;
+    all.seconds += 1e-9 * static_cast<double>(time.end - time.begin);
+    if (is_late(readings, i)) {
+      all.late += used;
+      continue;
+    }
     made.times.push_back(time);
-    made.values.push_back(joules(readings[i - 1], readings[i]));
+    made.values.push_back(used);
   }
   return made;
 }
@@ -88,12 +113,8 @@ energy_split split_energy(std::vector<energy_reading> const& readings,
                           std::vector<std::uint32_t> const& kind_of,
                           std::vector<sample_span> const& recorded) {
   energy_split made;
-  samples const given = between_updates(readings, recorded);
+  samples const given = between_updates(readings, recorded, made);
   made.updates = given.size();
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    made.total += given.values[i];
-    made.seconds += 1e-9 * static_cast<double>(given.times[i].end - given.times[i].begin);
-  }
   std::size_t const owners = kind_of.size();
   for (std::vector<double>* const list :
        {&made.values, &made.errors, &made.covered_ns, &made.work_ns})
@@ -162,8 +183,12 @@ std::string add_energy(profile const& source, counter_set& set,
     set.values.push_back({nodes[owner], counter, whole * made.values[owner]});
     set.values.push_back({nodes[owner], counter + 1, deviation * deviation});
   }
-  return whole_text(made.total, made.seconds) + " = " + joules_text(made.total - made.idle) +
-         " while work ran + " + joules_text(made.idle) + " while none did, by " +
+  std::string const late =
+      made.late > 0.0 ? " + " + joules_text(made.late) + " that came too late to be of a range"
+                      : "";
+  return whole_text(made.total, made.seconds) + " = " +
+         joules_text(made.total - made.late - made.idle) + " while work ran + " +
+         joules_text(made.idle) + " while none did" + late + ", by " +
          std::to_string(made.updates) + " updates of its counter. ";
 }
 

@@ -200,4 +200,29 @@ TEST_CASE("what was used while nothing was recorded counts for no range") {
     CHECK(made.values[owner] == doctest::Approx(p.energy(owner)).epsilon(0.05));
 }
 
+TEST_CASE("what comes with a late update is of all, but of no range") {
+  powered p;
+  p.watts = {400.0, 250.0};
+  for (int i = 0; i < 300; ++i)
+    p.add(static_cast<std::uint32_t>(i % 2), 20.0 + 60.0 * p.part(), 0.0);
+  p.read(0.0);
+  // The counter stands still for a second, in which something else uses 1000 J; and in the first
+  // half of a long run each update has twice the time.
+  auto const begin = p.readings.begin() + 60;
+  for (auto each = begin + 10; each < p.readings.end(); ++each) each->millijoules += 1'000'000;
+  double const late = 1e-3 * static_cast<double>(begin[10].millijoules - begin[0].millijoules);
+  p.readings.erase(begin + 1, begin + 10);
+  for (std::size_t i = 1; i < 20; ++i)
+    p.readings.erase(p.readings.begin() + static_cast<std::ptrdiff_t>(i));
+  energy_split const made = split_energy(p.readings, p.work, {0, 1}, {});
+  CHECK(made.late == doctest::Approx(late));
+  CHECK(made.total == doctest::Approx(1e-3 * double(p.readings.back().millijoules -
+                                                    p.readings.front().millijoules)));
+  CHECK(made.values[0] + made.values[1] + made.idle + made.late == doctest::Approx(made.total));
+  for (std::uint32_t owner = 0; owner < 2; ++owner) {
+    double const power = 1e9 * made.values[owner] / made.covered_ns[owner];
+    CHECK(power == doctest::Approx(p.watts[owner]).epsilon(0.05));
+  }
+}
+
 }  // namespace energy_test
