@@ -42,6 +42,7 @@ class host_timeline {
       driver_call_record const& y = source.launches[b];
       return x.thread != y.thread ? x.thread < y.thread : x.begin < y.begin;
     });
+    find_uploads();
     for (std::uint32_t i = 0; i < source.ranges.size(); ++i)
       if (source.ranges[i].end >= from) ranges_.push_back(i);
     ranges_.sort([&source](std::uint32_t a, std::uint32_t b) {
@@ -60,13 +61,15 @@ class host_timeline {
     }
   }
 
-  /// Whether a call makes or changes a CUDA graph, or was captured into one.
-  static bool is_of_graphs(driver_call_record const& call) noexcept {
-    return makes_graphs(call.kind) || (call.only_captured() && is_work(call.kind));
+  /// Whether a call makes, changes or uploads a CUDA graph, or was captured into one.
+  /// Requires: it is one of the profile.
+  bool is_of_graphs(driver_call_record const& call) const noexcept {
+    return makes_graphs(call.kind) || (call.only_captured() && is_work(call.kind)) ||
+           uploads_[static_cast<std::size_t>(&call - source_.launches.data())] != 0;
   }
   /// Whether a capture goes on behind a call.
   static bool captures(driver_call_record const& call) noexcept {
-    return call.only_captured() && is_of_graphs(call);
+    return call.only_captured() && (makes_graphs(call.kind) || is_work(call.kind));
   }
 
   /// Tells `sink(node, cause, ns)` what the thread did from `begin` to `end`, the latest call
@@ -171,7 +174,23 @@ class host_timeline {
   static bool may_contain(range_record const& outer, range_record const& inner) noexcept {
     return outer.thread == inner.thread && outer.end > inner.begin;
   }
-  static idle_cause cause_of(driver_call_record const& call) noexcept {
+  /// The first launch of a graph uploads it: those behind as many instantiations of their step.
+  void find_uploads() {
+    constexpr std::int64_t least = 20'000;  // ns; chosen: a launch takes 5 to 10 us
+    uploads_.resize(source_.launches.size(), 0);
+    std::uint32_t made = 0;  // graphs that wait for their first launch
+    driver_call_record const* last = nullptr;
+    for (std::uint32_t const position : calls_) {
+      driver_call_record const& call = source_.launches[position];
+      if (last != nullptr && (last->thread != call.thread || last->step != call.step)) made = 0;
+      last = &call;
+      if (call.kind == api_kind::instantiate) ++made;
+      if (call.kind != api_kind::graph_launch || made == 0) continue;
+      --made;
+      uploads_[position] = call.end - call.begin >= least ? 1 : 0;
+    }
+  }
+  idle_cause cause_of(driver_call_record const& call) const noexcept {
     api_kind const kind = call.kind;
     return is_of_graphs(call)                                        ? idle_cause::graph
            : kind == api_kind::wait                                  ? idle_cause::wait
@@ -235,6 +254,7 @@ class host_timeline {
   }
 
   profile const& source_;
+  vec<std::uint8_t> uploads_;  ///< by position in the profile: 1 of the calls that upload a graph
   vec<std::uint32_t> calls_;   ///< by thread and time
   vec<std::uint32_t> ranges_;  ///< by thread and time
   vec<std::uint32_t> outer_;   ///< of each of these 1 beyond the place of that around it; 0: none

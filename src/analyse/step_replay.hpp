@@ -66,6 +66,7 @@ class step_replay {
     std::uint32_t thread;
     index launch;  ///< none: the start or the end of a step
     index row = 0;
+    bool of_graphs = false;
     index gaps = 0;        ///< of the host's own work before it, the first
     index gap_count = 0;   ///< 0: what is before it is part of launching
     index before = none;   ///< in the thread
@@ -200,6 +201,7 @@ class step_replay {
         call.gap_count = static_cast<index>(gaps_.size()) - call.gaps;
       }
       anchor(call, last);
+      call.of_graphs = call.launch != none && host.is_of_graphs(source_.launches[call.launch]);
       if (call.launch != none && call.end - call.begin >= host_timeline::least_giving_back)
         if (driver_call_record const* const freed =
                 host.released_before(source_.launches[call.launch]))
@@ -347,8 +349,8 @@ class step_replay {
     replayed_call& call = calls_[number];
     call.own = call.end - call.begin;
     if (call.launch == none) return;
+    if (call.of_graphs) return;  // it waits for nothing
     driver_call_record const& record = source_.launches[call.launch];
-    if (host_timeline::is_of_graphs(record)) return;  // it waits for nothing
     bool waits = false;
     if (record.kind == api_kind::wait) {
       index const* const stream = device_.waits.find(record.correlation);
@@ -427,9 +429,8 @@ class step_replay {
   double factor_of(replayed_call const& call) const noexcept {
     if (call.launch == none) return 1.0;
     what_if const& change = change_of(call.row);
-    driver_call_record const& record = source_.launches[call.launch];
-    if (host_timeline::is_of_graphs(record)) return change.graphs;
-    switch (record.kind) {
+    if (call.of_graphs) return change.graphs;
+    switch (source_.launches[call.launch].kind) {
       case api_kind::launch:
       case api_kind::graph_launch:
         return change.launches;
@@ -477,6 +478,12 @@ class step_replay {
     call.new_end =
         larger(call.new_end, device_.works[call.until].new_end + scaled(call.lag, freed));
   }
+  /// From its call: where that uploads a graph, no less than from any launch to an idle device.
+  std::int64_t call_lag_of(replayed_work const& work) const noexcept {
+    replayed_call const& call = calls_[work.call];
+    if (!call.of_graphs) return work.call_lag;
+    return smaller(work.call_lag, larger(latency_, scaled(work.call_lag, factor_of(call))));
+  }
   /// From the work before it. A graph brings a kernel sooner that was never seen to follow at once:
   /// beside each of graphs of 100 kernels a traced H200 idled for 0.40 to 0.46 us.
   std::int64_t lag_of(replayed_work const& work) const noexcept {
@@ -488,7 +495,7 @@ class step_replay {
   void begin(replayed_work& work) noexcept {
     std::int64_t from = lost_time;
     auto const follow = [&from](auto time, auto lag) { from = larger(from, time + lag); };
-    if (work.call != none) follow(calls_[work.call].new_begin, work.call_lag);
+    if (work.call != none) follow(calls_[work.call].new_begin, call_lag_of(work));
     if (work.after != none) follow(device_.works[work.after].new_end, lag_of(work));
     if (work.other != none && !any_order_)
       follow(device_.works[work.other].new_end, work.begin - device_.works[work.other].end);

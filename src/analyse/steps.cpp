@@ -76,18 +76,17 @@ class step_details final : public steps_builder {
     }
   }
 
-  /// The calls of the typical steps that make and change graphs, or are captured into one.
+  /// The calls of the typical steps that make, change and upload graphs, or are captured into one.
   void add_graphs() {
     for (driver_call_record const& call : source_.launches) {
-      bool const is_captured = call.only_captured() && is_work(call.kind);
-      if (call.is_left_out() || (!is_captured && !makes_graphs(call.kind))) continue;
+      if (call.is_left_out() || !host_->is_of_graphs(call)) continue;
       std::size_t const at = made_.from_steps ? position_of(call.step) : 0;
       if (at >= steps_.size() || !is_typical(static_cast<std::uint32_t>(at))) continue;
       std::uint32_t const row = tree_.position_of(call.node);
       graph_time& graph = entry_of(analysed_.graphs, places_.graphs, row, {row});
       graph.instantiations += call.kind == api_kind::instantiate ? part_ : 0.0;
       graph.changes += call.kind == api_kind::graph_change ? part_ : 0.0;
-      graph.launches += is_captured ? part_ : 0.0;
+      graph.launches += call.only_captured() && is_work(call.kind) ? part_ : 0.0;
       graph.ns += part_ * static_cast<double>(elapsed(call.begin, call.end));
     }
   }

@@ -81,7 +81,7 @@ struct graph_time {
   double instantiations = 0.0;
   double launches = 0.0;  ///< that were captured
   double changes = 0.0;   ///< updates, uploads and ends
-  double ns = 0.0;        ///< host time in all these calls
+  double ns = 0.0;        ///< host time in all these calls, and in first launches that upload
 };
 
 /// Copies between host and device in a mean step, of one range itself.

@@ -29,7 +29,7 @@ struct what_if {
   double host_work = 1.0;    ///< the program's own code
   double waits = 1.0;        ///< waits of the host for the device
   double allocations = 1.0;  ///< calls that allocate and free
-  double graphs = 1.0;       ///< what captures, instantiates, updates and destroys CUDA graphs
+  double graphs = 1.0;       ///< what captures, makes, uploads and changes CUDA graphs
   bool any_order = false;    ///< of any range: no stream waits for another one
 };
 

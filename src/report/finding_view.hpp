@@ -28,7 +28,7 @@ inline constexpr evidence_column evidence_columns[] = {
     {"graph_instantiations", {"graphs instantiated", "graph instantiated"}},
     {"captured_launches", {"launches into captures", "launch into a capture"}},
     {"graph_changes", {"changes of graphs", "change of a graph"}},
-    {"graph_ns", {"in calls that make or change graphs"}},
+    {"graph_ns", {"in calls that make, change or upload graphs"}},
     {"pinned_ns", {"from pinned memory"}},
     {"blocks_at_a_time", {"blocks at a time", "block at a time"}},
     {"multiprocessors", {"SMs", "SM"}},

@@ -271,11 +271,15 @@ TEST_CASE("allocation-in-step: a pool gives memory back in the wait that follows
 
 namespace {
 
-enum class rebuilt { never, each_step, each_step_by_update };
+enum class rebuilt { never, once, each_step, each_step_by_update };
 
 /// Graphs of 20 kernels of 10 us, launched in "mlp"; what is made again is made in "attention".
-program graphs_of(rebuilt how, bool has_calls = true, std::int64_t ns_before = 0) {
+program graphs_of(rebuilt how, bool has_calls = true, std::int64_t ns_before = 0,
+                  std::int64_t first_launch_ns = 10 * us) {
   program p;
+  auto const is_made = [&] {
+    return how == rebuilt::each_step || (how == rebuilt::once && p.step == 0);
+  };
   p.run(4, [&] {
     p.in(p.attention, [&](std::uint32_t at) {
       p.now += ns_before;
@@ -285,7 +289,7 @@ program graphs_of(rebuilt how, bool has_calls = true, std::int64_t ns_before = 0
       };
       if (how == rebuilt::each_step_by_update) {
         for (int i = 0; i < 20; ++i) p.api(at, 20 * us, api_kind::graph_change);
-      } else if (how == rebuilt::each_step) {
+      } else if (is_made()) {
         if (has_calls) captures(2 * us, api_kind::begin_capture);
         for (int i = 0; i < 20; ++i) captures(5 * us, api_kind::launch);
         if (has_calls) {
@@ -298,7 +302,8 @@ program graphs_of(rebuilt how, bool has_calls = true, std::int64_t ns_before = 0
       }
     });
     p.in(p.mlp, [&](std::uint32_t at) {
-      std::uint32_t const id = p.api(at, 10 * us, api_kind::graph_launch);
+      std::int64_t const ns = is_made() ? first_launch_ns : 10 * us;
+      std::uint32_t const id = p.api(at, ns, api_kind::graph_launch);
       p.free = p.now > p.free ? p.now : p.free;
       for (int i = 0; i < 20; ++i) {
         p.kernel(id, p.free + us, p.free + 11 * us).grid_x = 1000;
@@ -356,6 +361,29 @@ TEST_CASE("graph-rebuild: a graph that is launched again, or whose nodes change"
   CHECK(updated.findings()[0].title.find("while CUDA graphs are made or changed") !=
         std::string::npos);
   CHECK(updated.findings()[0].advice.find("change fewer nodes") == 0);
+}
+
+TEST_CASE("graph-rebuild: the first launch of a graph, which uploads it, goes with its making") {
+  answer const once(graphs_of(rebuilt::once, true, 0, 310 * us).made);
+  CHECK(once.find("graph-rebuild") == nullptr);
+  CHECK(once.steps().first_ns - once.steps().mean_ns == doctest::Approx(700 * us).epsilon(0.02));
+  answer const a(graphs_of(rebuilt::each_step, true, 0, 310 * us).made);
+  a.first_is("graph-rebuild", "attention");
+  finding const& found = a.findings()[0];
+  CAPTURE(found.title);
+  CHECK(found.title.find("A CUDA graph is instantiated 1 time a step; ") == 0);
+  CHECK(found.cost_ns_per_step == doctest::Approx(710 * us).epsilon(0.02));
+  // The latency of a launch stays, of 20 us at most.
+  CHECK(found.predicted_step_ns == doctest::Approx(a.steps().mean_ns - 690 * us).epsilon(0.02));
+  REQUIRE(found.ranges.size() == 2);
+  CHECK(found.ranges[1].path == "mlp");
+  CHECK(a.find("launch-bound") == nullptr);
+  // The program's own code before that is not of graphs, and takes nothing from them.
+  answer const behind(graphs_of(rebuilt::each_step, true, 300 * us, 310 * us).made);
+  REQUIRE(behind.find("graph-rebuild") != nullptr);
+  CHECK(behind.find("graph-rebuild")->cost_ns_per_step == doctest::Approx(710 * us).epsilon(0.02));
+  // A short one uploads nothing.
+  CHECK(answer(graphs_of(rebuilt::each_step).made).find("graph-rebuild")->ranges.size() == 1);
 }
 
 TEST_CASE("launch-bound: beside graphs of the step, kernels go into these") {
