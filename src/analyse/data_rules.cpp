@@ -40,12 +40,14 @@ double read_after(rule_context const& run, std::size_t row) noexcept {
   return has_work ? bytes : not_a_number;
 }
 
-/// Maxima, comparisons and selections have no counter: names tell them (relu, clamp, where).
-bool may_select(rule_context const& run, std::size_t row) {
+/// Maxima, selections and hashes of values have no counter: names tell them (relu, clamp, hash).
+bool may_compute(rule_context const& run, std::size_t row) {
   kernel_row const* const kernel = kernel_of(run, row);
-  if (kernel == nullptr || class_of(*kernel) != kernel_class::elementwise) return false;
-  return kernel->demangled.find("index") == std::string::npos &&
-         kernel->demangled.find("gather") == std::string::npos;
+  auto const has = [&](char const* word) {
+    return kernel->demangled.find(word) != std::string::npos;
+  };
+  if (kernel == nullptr || has("index") || has("gather")) return false;
+  return class_of(*kernel) == kernel_class::elementwise || has("hash");
 }
 
 }  // namespace
@@ -71,7 +73,7 @@ rule_result copying_kernel(rule_context const& run) {
                              std::min(loads, stores) >= alike * std::max(loads, stores) &&
                              (instructions <= most_by_byte * loads || divides);
         if (!is_finite(run.own(row, "fadd")) || !is_finite(conversions)) return std::nullopt;
-        bool const computes = may_select(run, row) ||
+        bool const computes = may_compute(run, row) ||
                               floating_instructions(run, row) > most_floating * instructions ||
                               conversions > dividing ||
                               run.own_or_0(row, "l2_atomic_sectors") > 0.0 ||
@@ -79,13 +81,12 @@ rule_result copying_kernel(rule_context const& run) {
         if (!is_copy || computes || ns < least_of_step * run.step_ns) return std::nullopt;
         double const gain = run.gains.gain(row, fix_of_kernels().replaces_all(0.0));
         if (!run.is_worth(gain)) return std::nullopt;
-        candidate seen =
-            run.candidate_of_kernels(row, gain,
-                                     "Data is moved as it is: " + bytes_text(loads) +
-                                         " a step are loaded and " + bytes_text(stores) +
-                                         " stored, without additions, multiplications or "
-                                         "conversions of values; what reads the copy could "
-                                         "read the original, by its indices");
+        candidate seen = run.candidate_of_kernels(
+            row, gain,
+            "Data is moved as it is, unless integers are computed from it: " + bytes_text(loads) +
+                " a step are loaded and " + bytes_text(stores) +
+                " stored, without floating-point arithmetic or conversions of values; what reads "
+                "a copy could read the original, by its indices");
         run.prove_own(seen, "global_load_bytes", "B");
         run.prove_own(seen, "global_store_bytes", "B");
         run.prove_own(seen, "predicated_on_instructions", "instructions");

@@ -39,14 +39,18 @@ double operand_bytes(rule_context const& run, std::size_t row) noexcept {
   return 32.0 * run.own_or_0(row, "l1_sectors") + run.own_or_0(row, "shared_load_bytes");
 }
 
-/// Matrix products: multiply-adds on operands from memory, far more of them than HBM limits.
+/// Matrix products: multiply-adds on operands from memory, many for each value that is stored.
 bool is_product(rule_context const& run, std::size_t row, plain_format const& of,
                 double flops) noexcept {
   // FLOP by byte of L1 and shared memory for values of 4 bytes; chosen: polynomials have more.
   constexpr double reuse = 60.0;
   constexpr double nearly_all = 0.9;  // of the FLOP; chosen
+  // Multiply-adds; chosen: a head of attention has 64 or more, a convolution of each channel by
+  // itself has its taps: 31, or 49 of 7 x 7.
+  constexpr double fewest = 60.0;
+  double const stored = run.own_or_0(row, "global_store_bytes") / of.bytes;
   return of.fused_flops * run.own_or_0(row, of.fused) > nearly_all * flops &&
-         flops < reuse * 4.0 / of.bytes * operand_bytes(run, row);
+         flops >= 2.0 * fewest * stored && flops < reuse * 4.0 / of.bytes * operand_bytes(run, row);
 }
 
 /// Whether values are used again on the chip as only products do: however slow, it is one.

@@ -42,6 +42,7 @@ std::string causes_of(profile const& made) {
 constexpr char const* global_loads = "smsp__sass_data_bytes_mem_global_op_ld.sum";
 constexpr char const* load_sectors = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum";
 constexpr char const* shared_loads = "smsp__sass_data_bytes_mem_shared_op_ld.sum";
+constexpr char const* stores = "smsp__sass_data_bytes_mem_global_op_st.sum";
 constexpr char const* bank_conflicts = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum";
 constexpr char const* fused_adds = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum";
 constexpr char const* additions = "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum";
@@ -605,6 +606,16 @@ TEST_CASE("fp32-without-tensor: a convolution of each channel by itself is no pr
   CHECK(cost_of(p.made, "fp32-without-tensor") == 0.0);
   p.set(p.attention, shared_loads, 12.1e9);  // a product of small tiles
   CHECK(cost_of(p.made, "fp32-without-tensor") > 0.0);
+  // 31 taps that threads load one by one, of values that stay in L2: L1 reads each 31 times.
+  program naive = product(0.2);
+  double const stored = 4.0 * 0.2 * 67e9 / 62.0;
+  naive.set(naive.attention, shared_loads, 31.0 * stored);
+  naive.set(naive.attention, "lts__t_bytes.sum", 2.0 * stored);
+  CHECK(cost_of(naive.made, "fp32-without-tensor") > 0.0);
+  naive.set(naive.attention, stores, stored);
+  CHECK(cost_of(naive.made, "fp32-without-tensor") == 0.0);
+  naive.set(naive.attention, stores, 31.0 / 60.1 * stored);  // a row by a column of 60 values
+  CHECK(cost_of(naive.made, "fp32-without-tensor") > 0.0);
 }
 
 TEST_CASE("fp32-without-tensor: tensor cores at 10 % at most") {
