@@ -23,7 +23,9 @@ function describePoint(point) {
     + levelName(point.level) + ", " + rate("FLOP/s")(point.flop_per_second) + "\n"
     + time(point.time_ns) + " a " + unit + roofTime + (limit ? "\nLimiter: " + limit : "") + "\n"
     + point.evidence + (point.kernel ? " kernel of " + titleOf(point.range) : "")
-    + (point.above_roof ? "\nAbove a roof: units, clocks or declarations are wrong." : "");
+    + (point.above_roof
+      ? "\nAbove the roof: what is counted or declared, a clock or the peak is wrong."
+      : "");
 }
 
 /** Draws the roofline of one level of memory, or of all together, at one width. */

@@ -222,16 +222,21 @@ class account_builder {
 
   void find_pieces() {
     pieces_.resize(rows_.size());
-    if (by_kernel_ == nullptr) {
-      for (std::size_t row = 0; row < smaller(rows_.size(), roofline_.own.size()); ++row)
-        add_piece(row, {&limit_of(rows_, roofline_, row), gpu_counters(in_), row}, amounts_, {});
-    } else {
+    if (by_kernel_ != nullptr) {
       findings_input const& apart = by_kernel_->input;
       step_amounts const amounts(apart.rows, apart.steps);
       for (std::size_t i = 0; i < smaller(apart.rows.size(), apart.roofline.own.size()); ++i)
         add_piece(by_kernel_->ranges[i],
                   {&limit_of(apart.rows, apart.roofline, i), apart.counters, i}, amounts,
                   by_kernel_->kernels[i]);
+    }
+    // Where the counts of one of its kernels contradict its time, those of the range count.
+    auto const is_above = [](counted_piece const& piece) { return piece.own->is_above_roof(); };
+    for (std::size_t row = 0; row < smaller(rows_.size(), roofline_.own.size()); ++row) {
+      std::vector<counted_piece>& all = pieces_[row];
+      if (by_kernel_ != nullptr && std::none_of(all.begin(), all.end(), is_above)) continue;
+      all.clear();
+      add_piece(row, {&limit_of(rows_, roofline_, row), gpu_counters(in_), row}, amounts_, {});
     }
     for (std::vector<counted_piece>& all : pieces_) {
       double sum = 0.0;
@@ -505,7 +510,10 @@ class account_builder {
       return look;
     }
     if (part.name == to_string(limiter::above_roof)) {
-      look.words = "other units of flops() and bytes(), or fixed clocks";
+      auto const above = unknown_.find(part.row);
+      bool const is_counted = above != unknown_.end() && above->second->own->counted;
+      look.words =
+          is_counted ? "fixed clocks" : "other units of flops() and bytes(), or fixed clocks";
       return look;
     }
     auto const unknown = unknown_.find(part.row);

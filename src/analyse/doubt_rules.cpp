@@ -71,20 +71,27 @@ std::string_view cleared_by_driver(rule_context const& run, std::size_t row) noe
              : "; it allocates, and the driver clears memory without a kernel";
 }
 
+/// ", so a count, a clock or the peak is wrong".
+std::string what_is_wrong(work_evidence evidence) {
+  bool const is_counted = evidence == work_evidence::counted;
+  return std::string(", so ") + (is_counted ? "a count" : "what is declared") +
+         ", a clock or the peak is wrong";
+}
+
 void add_points_above(rule_context const& run, rule_result& made) {
   std::vector<roofline_point const*> const above = points_above(run);
   for (std::size_t i = 0; i < std::min(above.size(), most_of_a_rule); ++i) {
     roofline_point const& point = *above[i];
     double const memory_ns = run.at_roof_ns(point.bytes, point.level);
     bool const by_bytes = is_finite(memory_ns) && memory_ns >= point.time_at_roof_ns;
-    std::string title = "The range is above its roof: at the peak of " +
+    std::string title = "Above the roof: at the peak of " +
                         std::string(by_bytes ? point.level : "its operations") + " the " +
                         std::string(to_string(point.evidence)) + " work takes " +
                         fixed_string(point.time_at_roof_ns / point.time_ns, 2) +
-                        " times the measured time";
+                        " times the measured time" + what_is_wrong(point.evidence);
     if (point.level == run.in.roofline.memory) title += cleared_by_driver(run, point.row);
     if (above.size() > most_of_a_rule)
-      title += "; so do " + std::to_string(above.size() - 1) + " more ranges";
+      title += "; " + std::to_string(above.size() - 1) + " more ranges or kernels are above it";
     candidate seen = run.candidate_of(point.row, 0.0, std::move(title));
     seen.prove("time_at_roof_ns", point.time_at_roof_ns / point.devices, "ns");
     seen.prove("gpu_busy_ns", point.time_ns / point.devices, "ns");
@@ -101,8 +108,8 @@ void add_shares_above(rule_context const& run, rule_result& made) {
     if (!run.is_expensive(run.in.roofline.limits[share.row].time_ns)) continue;
     said.push_back(share.metric);
     std::string_view const key = run.in.counters->metrics[share.metric].key;
-    std::string title = std::string(key) + " would be " + fixed_string(share.percent, 0) +
-                        " %: the number is wrong";
+    std::string title = std::string(key) + " would be " + fixed_string(share.percent, 0) + " %" +
+                        what_is_wrong(work_evidence::counted);
     if (key == "hbm_of_peak") title += cleared_by_driver(run, share.row);
     candidate seen = run.candidate_of(share.row, 0.0, std::move(title));
     // The catalogue's key outlives the counter table.

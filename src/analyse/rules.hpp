@@ -303,7 +303,7 @@ inline constexpr finding_rule finding_rules[] = {
     {"first-step", "", "leave it out with warmup=1, or load modules and plans before the loop",
      deciding::nothing, &first_step, finding_part::none},
     {"above-roof", "", "check the units of flops() and bytes(), and the clocks of counted steps",
-     deciding::nothing, &above_roof, finding_part::none},
+     deciding::nothing, &above_roof, finding_part::none, true},
     {"untrusted", "", "raise buffers= and log=, or record fewer steps", deciding::nothing,
      &untrusted, finding_part::none},
     {"merged-ranges", "", "use fewer names: give a number as an index beside the name, not in it",

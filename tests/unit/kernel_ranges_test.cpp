@@ -2,6 +2,7 @@
 #include "analyse/kernel_ranges.hpp"
 #include <doctest/doctest.h>
 #include <strata/tables/launch_index.hpp>
+#include "report/account_view.hpp"
 #include "report/finding_view.hpp"
 #include "report/findings.hpp"
 
@@ -90,6 +91,39 @@ TEST_CASE("a kernel that was counted by itself is accused, and named; the other 
   answer const whole(mixed);
   finding const* const of_range = whole.find("uncoalesced");
   CHECK((of_range == nullptr || of_range->ranges[0].kernel.empty()));
+}
+
+TEST_CASE("a kernel above the roof is a doubt; what limits it its range says, in each output") {
+  two_kernels p;
+  counter_set& kernels = p.made.add_counters(counter_set::gpu_kernels);
+  std::size_t const bytes = p.counted().names.index_of("dram__bytes_read.sum");
+  std::size_t const adds =
+      p.counted().names.index_of("smsp__sass_thread_inst_executed_op_fadd_pred_on.sum");
+  double const sums[] = {1.12 * 4.8e9, 0.3 * 0.6 * 4.8e9};  // the range is at 81 %
+  for (std::size_t i = 0; i < 2; ++i) {
+    kernels.kernels[i].values[bytes] = sums[i];
+    kernels.kernels[i].values[adds] = 1e6;
+  }
+  p.set(p.attention, "dram__bytes_read.sum", sums[0] + sums[1]);
+  answer const a(p.made);
+  INFO(a.all());
+  finding const* const doubt = a.find("above-roof");
+  REQUIRE(doubt != nullptr);
+  CHECK(doubt->title ==
+        "Above the roof: at the peak of HBM the counted work takes 1.12 times the measured time, "
+        "so a count, a clock or the peak is wrong");
+  CHECK(detail::view_of(*doubt, a.steps()).place == "attention (wasteful_kernel)");
+  CHECK(a.input.roofline.limits[1].text == "HBM 81 %");
+  CHECK(a.input.findings.bound.find("Limiter: HBM for 100 % of the step.") != std::string::npos);
+  CHECK(a.input.findings.bound.find("its limiter is HBM, at 81 %") != std::string::npos);
+  for (account_part const& part : a.input.account.parts) CHECK(part.name != "above the roof");
+  // Where all of its kernels are, so is the range.
+  kernels.kernels[1].values[bytes] = 1.12 * 0.6 * 4.8e9;
+  p.set(p.attention, "dram__bytes_read.sum", 1.12 * 1.6 * 4.8e9);
+  answer const all(p.made);
+  CHECK(all.input.roofline.limits[1].text == "above the roof");
+  CHECK(all.input.findings.bound.find("Limiter: above the roof for 100 %") != std::string::npos);
+  CHECK(detail::unknown_text(all.input).find("tell more: fixed clocks.") != std::string::npos);
 }
 
 TEST_CASE("several kernels of one range are no more ranges") {
