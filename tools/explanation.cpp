@@ -117,9 +117,9 @@ class explainer {
       cause.next = line_of(view.next);
       for (inner::evidence_view const& value : view.evidence)
         if (cause.evidence.size() < most_)
-          cause.evidence.push_back({path_of(value.path), path_of(value.label),
-                                    line_of(value.column), value.value, line_of(value.unit),
-                                    line_of(value.text)});
+          cause.evidence.push_back({path_of(value.path), path_of(value.kernel),
+                                    path_of(value.label), line_of(value.column), value.value,
+                                    line_of(value.unit), line_of(value.text)});
       cause.evidence_left_out = found.evidence.size() - cause.evidence.size();
       made_.causes.push_back(std::move(cause));
     }
@@ -257,6 +257,7 @@ void write_causes(inner::json_writer& json, explanation const& all) {
     for (explained_evidence const& value : cause.evidence) {
       json.object();
       json.text("path", value.path);
+      if (!value.kernel.empty()) json.text("kernel", value.kernel);
       json.text("column", value.column);
       json.number("value", value.value);
       json.text("unit", value.unit);

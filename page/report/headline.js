@@ -135,7 +135,7 @@ function memoryTiles() {
   const set = recorded.by_purpose || recorded.by_range;
   const [holder] = holdersOf(set, partNames(set));
   return [tile({
-    name: "Memory at its peak",
+    name: "Most memory while recorded",
     value: bytes(recorded.peak_bytes),
     note: holder ? holder.name + ": " + bytes(holder.value) + " of it" : null,
     more: el("dd", {class: "note"}, neverReleased(memoryTotals(recorded)) || "all was released"),

@@ -269,8 +269,8 @@ function ranges() {
     + " other way round; the first heading is for the order of execution and for names. A click on"
     + " a name shows the range in the figures below. The arrow keys go from name to name, and"
     + " fold.";
-  const limiter = " Limiter: the unit used most, if 60 % or more; else launch: the GPU waits for the"
-    + " host; copies; or latency: kernels wait for their own results.";
+  const limiter = " Limiter: the unit used most, if 60 % or more; else launch: the GPU waits for"
+    + " the host; copies; or latency: kernels wait for their own results.";
   const showMore = () => {
     rangeTable.most += 1000;
     drawRanges();

@@ -310,13 +310,13 @@ class fixes_together {
 /// Idle time in which calls take longer than others is that of a cause of the host, too: the
 /// finding of the calls says which. Requires: the findings are in their order.
 void name_same_time(std::vector<finding>& findings) {
-  constexpr double most_of_it = 0.8;  // chosen
+  constexpr double nearly_all = 0.8;  // of the time; chosen
   for (finding& calls : findings) {
     if (calls.rule != "varying-calls") continue;
     auto const has_it = [&](finding const& other) {
       return std::any_of(other.ranges.begin(), other.ranges.end(), [&](finding_range const& range) {
         return range.part == finding_part::host_work && range.row == calls.row &&
-               range.cost_ns_per_step >= most_of_it * calls.cost_ns_per_step;
+               range.cost_ns_per_step >= nearly_all * calls.cost_ns_per_step;
       });
     };
     auto const same = std::find_if(findings.begin(), findings.end(), has_it);

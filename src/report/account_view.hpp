@@ -14,8 +14,8 @@
 STRATA_BEGIN
 namespace detail {
 
-/// "A step of 2.68 ms is 426 us at a hardware limit (15.9 %), 1.74 ms explained (65.0 %), ..."; empty where
-/// no part is known.
+/// "A step of 2.68 ms is 426 us at a hardware limit (15.9 %), 1.74 ms explained (65.0 %), ...";
+/// empty where no part is known.
 std::string account_text(report_input const& input);
 
 /// What is not known most of all, and what would tell where no command does; empty where that is

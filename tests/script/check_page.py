@@ -528,10 +528,10 @@ class Page:
             self.expect(not said or self.run(f"percent({use})") in said and self.run("count(folded.rows[0].mean_kernels) + ' of '") in said, f"the tile of {key} is {said}")
         memory = self.data.get("memory")
         tiles = dict(self.run("[...document.querySelectorAll('#headline .tile')].map(t => [t.children[0].textContent, t.innerText.split('\\n').slice(1)])"))
-        self.expect(("Memory at its peak" in tiles) == bool(memory and memory["peak_bytes"]), "the tile of memory")
-        if "Memory at its peak" not in tiles:
+        self.expect(("Most memory while recorded" in tiles) == bool(memory and memory["peak_bytes"]), "the tile of memory")
+        if "Most memory while recorded" not in tiles:
             return
-        shown = tiles["Memory at its peak"]
+        shown = tiles["Most memory while recorded"]
         self.expect(shown[0] == self.run(f"bytes({memory['peak_bytes']})"), f"the peak of memory is {memory['peak_bytes']} bytes: {shown}")
         live = sum(total[5] for total in memory["totals"])
         self.expect(self.run(f"bytes({live})") + " in " in shown[-1] if live else shown[-1] == "all was released", f"{live} bytes are never released: {shown}")

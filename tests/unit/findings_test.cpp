@@ -1301,8 +1301,9 @@ TEST_CASE("varying-calls: the finding that has the same time is named") {
   REQUIRE(a.find("varying-calls") != nullptr);
   REQUIRE(a.find("host-work") != nullptr);
   auto const number = 1 + (a.find("host-work") - a.findings().data());
-  CHECK(a.find("varying-calls")->title.find("; that time is in finding " + std::to_string(number)) !=
-        std::string::npos);
+  CHECK(
+      a.find("varying-calls")->title.find("; that time is in finding " + std::to_string(number)) !=
+      std::string::npos);
 }
 
 TEST_CASE("varying-calls: layers may differ from each other, one layer's calls may not") {
