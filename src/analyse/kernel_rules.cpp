@@ -57,16 +57,14 @@ bool is_chain(rule_context const& run, std::size_t row, kernel_row const& kernel
   return run.load(row).units.is_known() && kernel.blocks_mean * kernel.warps_per_block <= few_warps;
 }
 
-/// "; they take unequal time: ..." of a counted kernel whose blocks keep their SMs busy unevenly.
-std::string unequal_blocks_text(rule_context const& run, std::size_t row,
-                                kernel_row const& kernel) {
-  constexpr double even = 0.8;  // of the busiest SM's time; chosen
+/// The mean time of the SMs that a counted kernel's blocks reach, as a part of the busiest one's; 1
+/// where that is not known, or the blocks take about equal time.
+double balance_of(rule_context const& run, std::size_t row, kernel_row const& kernel) noexcept {
+  constexpr double even = 0.8;  // chosen
   double const reached = run.multiprocessors * std::min(1.0, filled_by(run, kernel));
   double const balance =
       run.own(row, "sm_active_cycles") / reached / run.own(row, "sm_active_cycles_max");
-  if (kernel_of(run, row) != &kernel || !(balance < even)) return {};
-  return "; they take unequal time: the mean SM that has one works for " + percent_text(balance) +
-         " of the time of the busiest";
+  return kernel_of(run, row) == &kernel && balance < even ? balance : 1.0;
 }
 
 /// The part of the kernels' time in which accesses to memory wait behind each other. With the
@@ -156,14 +154,18 @@ rule_result few_blocks(rule_context const& run) {
     double const launches = launches_in_step(kernel, run.rows[row], run.in.steps);
     double const least = in_graph ? launches * least_in_graph : 0.0;
     double const alone = ns - least - run.in.steps.overlap_ns;
-    double const idle = alone * (1.0 - reached);
+    double const balance = balance_of(run, row, kernel);
+    double const idle = alone * (1.0 - reached * balance);
     double const gain = gains.gain(row, fix_of_kernels().ends_waits(idle));
     if (!run.is_worth(gain)) continue;
-    candidate seen = run.candidate_of_kernels(
-        row, gain,
-        std::string(kernel.short_name) + " has " +
-            amount_text(kernel.blocks_mean, "block", "blocks") + " for " +
-            amount_text(run.multiprocessors) + " SMs" + unequal_blocks_text(run, row, kernel));
+    candidate seen =
+        run.candidate_of_kernels(row, gain,
+                                 std::string(kernel.short_name) + " has " +
+                                     amount_text(kernel.blocks_mean, "block", "blocks") + " for " +
+                                     amount_text(run.multiprocessors) + " SMs");
+    if (balance < 1.0)
+      seen.title += "; they take unequal time: the mean SM that has one works for " +
+                    percent_text(balance) + " of the time of the busiest";
     seen.prove("blocks_mean", kernel.blocks_mean, "");
     seen.prove("multiprocessors", run.multiprocessors, "");
     seen.prove("total_ns", ns, "ns");

@@ -446,6 +446,11 @@ TEST_CASE("few-blocks: that they take unequal time, where counters show it") {
       "has one works for 50 % of the time of the busiest");
   CHECK(with_balance(0.81) == "work has 66 blocks for 132 SMs");
   CHECK(title_of(with_blocks(4).made, "few-blocks") == "work has 4 blocks for 132 SMs");
+  // All SMs together could do in a quarter of the time what half of them do for half of it.
+  with_balance(0.5);
+  CHECK(cost_of(p.made, "few-blocks") == exactly(0.75 * kernel_ns));
+  with_balance(0.81);
+  CHECK(cost_of(p.made, "few-blocks") == exactly(0.5 * kernel_ns));
 }
 
 TEST_CASE("few-blocks: a kernel of less than 10 us is not blamed") {
