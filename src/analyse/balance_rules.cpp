@@ -133,7 +133,10 @@ rule_result host_memory(rule_context const& run) {
         range_limit const& load = run.load(row);
         if (!(link_ns >= least_part * ns) || load.fraction() >= latency_use || run.migrating[row])
           return std::nullopt;
-        double const gain = run.gains.gain(row, fix_of_kernels().ends_waits(std::min(ns, link_ns)));
+        fix_of_kernels fix;
+        fix.ends_waits(ns * std::min(1.0, link_ns / ns / bound_use));
+        fix.adds(gpu_unit::hbm, run.at_roof_ns(bytes, run.in.roofline.memory));
+        double const gain = run.gains.gain(row, fix);
         if (!run.is_worth(gain)) return std::nullopt;
         candidate seen = run.candidate_of_kernels(
             row, gain,

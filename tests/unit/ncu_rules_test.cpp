@@ -193,8 +193,14 @@ TEST_CASE("host-memory: what a kernel reads over the bus") {
   program p = one_kernel();
   double const bytes_of_link = 16 * 32 / 8.0 * 128 / 130 * kernel_ns;  // of PCIe 5
   p.set(p.attention, "lts__t_sectors_srcunit_tex_aperture_sysmem.sum", 0.5 * bytes_of_link / 32);
-  CHECK(cost_of(p.made, "host-memory") == exactly(0.5 * kernel_ns));
+  CHECK(cost_of(p.made, "host-memory") == exactly(0.5 / 0.8 * kernel_ns));
   answer(p.made).first_is("host-memory", "attention");
+  // A bus that bounds the kernel takes all of its time; device memory has these bytes instead.
+  p.hbm(p.attention, 0.01);
+  p.use(p.attention, "issue", 0.0);
+  p.set(p.attention, "lts__t_sectors_srcunit_tex_aperture_sysmem.sum", 0.82 * bytes_of_link / 32);
+  double const of_memory = 0.01 + 0.82 * bytes_of_link / (program::hbm_peak * kernel_ns);
+  CHECK(cost_of(p.made, "host-memory") == exactly((1.0 - of_memory / 0.8) * kernel_ns));
   profile grace = p.made;  // whose link is far faster
   grace.environment.devices[0].name = "NVIDIA GH200 480GB";
   CHECK(cost_of(grace, "host-memory") == 0.0);
