@@ -55,30 +55,20 @@ bool may_compute(rule_context const& run, std::size_t row) {
 /// Kernels that move data as it is. Each step needs some of them: only those that take long are
 /// findings.
 rule_result copying_kernel(rule_context const& run) {
-  constexpr double least_of_step = 0.1;    // chosen
-  constexpr double alike = 0.8;            // stores by loads, or the reverse; chosen
-  constexpr double most_by_byte = 4.0;     // instructions of threads by byte that they load; chosen
-  constexpr double most_floating = 0.002;  // of these; chosen
+  constexpr double least_of_step = 0.1;  // chosen
+  constexpr double most_by_byte = 4.0;   // instructions of threads by byte that they load; chosen
   return look_at_counted(
       run, "predicated_on_instructions",
       [&](std::size_t row, double ns) -> std::optional<candidate> {
         double const loads = run.own(row, "global_load_bytes");
         double const stores = run.own(row, "global_store_bytes");
-        double const instructions = run.own(row, "predicated_on_instructions");
+        bool const has_few = run.own(row, "predicated_on_instructions") <= most_by_byte * loads;
         // Divisions of integers compute addresses: what they bound is a cause of its own.
-        double const dividing = dividing_instructions(run, row);
-        bool const divides = dividing > 0.0 && !is_bound_by_instructions(run, row);
-        double const conversions = run.own(row, "conversion_instructions");
-        bool const is_copy = loads > 0.0 && is_finite(stores) &&
-                             std::min(loads, stores) >= alike * std::max(loads, stores) &&
-                             (instructions <= most_by_byte * loads || divides);
-        if (!is_finite(run.own(row, "fadd")) || !is_finite(conversions)) return std::nullopt;
-        bool const computes = may_compute(run, row) ||
-                              floating_instructions(run, row) > most_floating * instructions ||
-                              conversions > dividing ||
-                              run.own_or_0(row, "l2_atomic_sectors") > 0.0 ||
-                              is_tensor_kernel(run, row);
-        if (!is_copy || computes || ns < least_of_step * run.step_ns) return std::nullopt;
+        bool const divides =
+            arithmetic_of(run, row).dividing > 0.0 && !is_bound_by_instructions(run, row);
+        if (!moves_values(run, row) || !(has_few || divides) || may_compute(run, row) ||
+            ns < least_of_step * run.step_ns)
+          return std::nullopt;
         double const gain = run.gains.gain(row, fix_of_kernels().replaces_all(0.0));
         if (!run.is_worth(gain)) return std::nullopt;
         candidate seen = run.candidate_of_kernels(

@@ -30,6 +30,12 @@ double part_of_instructions(rule_context const& run, std::size_t row) noexcept {
   return std::max(0.0, 1.0 - memory);
 }
 
+/// Bytes that a thread loads or stores by an instruction.
+double bytes_of_access(rule_context const& run, std::size_t row) noexcept {
+  double const bytes = run.own(row, "global_load_bytes") + run.own(row, "global_store_bytes");
+  return bytes / (warp_threads * run.own(row, "lsu_instructions"));
+}
+
 /// Additions and multiplications of a format, and the unit that does them.
 struct unfused_format {
   std::string_view name, add, mul, fused;
@@ -135,17 +141,20 @@ rule_result conversions(rule_context const& run) {
 }
 
 rule_result integer_work(rule_context const& run) {
-  constexpr double mostly = 0.6;  // of the instructions; chosen
+  constexpr double mostly = 0.6;   // of the instructions; chosen
+  constexpr double widest = 16.0;  // bytes that a thread loads by an instruction
   return look_at_counted(
       run, "integer_instructions", [&](std::size_t row, double) -> std::optional<candidate> {
         if (!is_bound_by_instructions(run, row)) return std::nullopt;
         double const all = run.own(row, "predicated_on_instructions");
-        double const dividing = dividing_instructions(run, row);
+        double const dividing = arithmetic_of(run, row).dividing;
         double const part = part_of(run.own(row, "integer_instructions") + dividing, all);
         double const memory = run.load(row).use(gpu_unit::hbm);
         if (part < mostly || memory < least_memory || memory > most_memory) return std::nullopt;
-        // Good code has an integer instruction for each other one.
-        double const left = 2.0 * (1.0 - part);
+        // Good code has an integer instruction for each other one. What only moves values can move
+        // more of them by each instruction, and computes their address once.
+        double const at_a_time = moves_values(run, row) ? bytes_of_access(run, row) / widest : 1.0;
+        double const left = std::min(2.0 * (1.0 - part), at_a_time);
         fix_of_kernels fix;
         for (gpu_unit const unit : {gpu_unit::issue, gpu_unit::alu, gpu_unit::fma, gpu_unit::xu})
           fix.leaves(unit, left);
@@ -182,7 +191,7 @@ rule_result arithmetic_work(rule_context const& run) {
         double const moved = run.own_or_0(row, "hbm_bytes");
         double const memory = run.load(row).use(gpu_unit::hbm);
         double const arithmetic =
-            floating_instructions(run, row) + run.own_or_0(row, "conversion_instructions");
+            arithmetic_of(run, row).floating + run.own_or_0(row, "conversion_instructions");
         double const part = part_of(arithmetic, run.own_or_0(row, "predicated_on_instructions"));
         // Functions in hardware, beside little arithmetic, are fast ones already.
         double const special = warp_threads * run.own_or_0(row, "xu_instructions") -

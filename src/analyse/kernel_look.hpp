@@ -73,28 +73,51 @@ inline bool is_tensor_kernel(rule_context const& run, std::size_t row) noexcept 
   return run.tensor_core_use(row) > least;
 }
 
-/// Instructions of threads that add and multiply floating-point numbers.
-inline double floating_instructions(rule_context const& run, std::size_t row) noexcept {
-  double all = 0.0;
-  for (std::string_view const key :
-       {"fadd", "fmul", "ffma", "dadd", "dmul", "dfma", "hadd", "hmul", "hfma"})
-    all += run.own_or_0(row, key);
-  return all;
-}
-
 inline constexpr double warp_threads = 32.0;
 
-/// Instructions of threads by which integers are divided: a division by what is known when it runs
-/// only is a reciprocal between two conversions, without arithmetic of floating-point numbers. A
-/// special function beside such arithmetic may be of that (exp, sin, a root, a reciprocal), and the
-/// conversions too: it divides no integers for all that is known.
-inline double dividing_instructions(rule_context const& run, std::size_t row) noexcept {
+/// What threads compute beside addresses, in instructions of threads.
+struct thread_arithmetic {
+  double floating = 0.0;  ///< that add and multiply floating-point numbers
+  double dividing = 0.0;  ///< by which integers are divided
+};
+
+/// A division of integers by what is known when it runs only is a reciprocal between two
+/// conversions, without arithmetic of floating-point numbers. A special function beside such
+/// arithmetic may be of that (exp, sin, a root, a reciprocal), and the conversions too: it divides
+/// no integers for all that is known. Constants of a division look like multiply-adds of half
+/// precision, which the compiler writes them as.
+/// Source: 7 of them beside 6 divisions in a kernel that only moves values (H200, CUDA 13.0).
+inline thread_arithmetic arithmetic_of(rule_context const& run, std::size_t row) noexcept {
   constexpr double conversions_by_division = 2.0;
+  constexpr double most_constants = 2.0;  // of a division; chosen
+  double floating = 0.0;
+  for (std::string_view const key :
+       {"fadd", "fmul", "ffma", "dadd", "dmul", "dfma", "hadd", "hmul"})
+    floating += run.own_or_0(row, key);
   double const converting = run.own_or_0(row, "conversion_instructions");
   double const special = warp_threads * run.own_or_0(row, "xu_instructions") - converting;
-  double const floating = floating_instructions(run, row);
-  double const divisions = std::min(special - floating, converting / conversions_by_division);
-  return (1.0 + conversions_by_division) * std::max(0.0, divisions);
+  double const half = run.own_or_0(row, "hfma");
+  auto const divisions = [&](double beside) {
+    return std::max(0.0, std::min(special - beside, converting / conversions_by_division));
+  };
+  if (half > most_constants * divisions(floating)) floating += half;
+  return {floating, (1.0 + conversions_by_division) * divisions(floating)};
+}
+
+/// Whether kernels store about as many bytes as they load, and change none of their values.
+inline bool moves_values(rule_context const& run, std::size_t row) noexcept {
+  constexpr double alike = 0.8;            // stores by loads, or the reverse; chosen
+  constexpr double most_floating = 0.002;  // of the instructions; chosen
+  double const loads = run.own(row, "global_load_bytes");
+  double const stores = run.own(row, "global_store_bytes");
+  double const conversions = run.own(row, "conversion_instructions");
+  if (!is_finite(run.own(row, "fadd")) || !is_finite(conversions) || !is_finite(stores))
+    return false;
+  thread_arithmetic const done = arithmetic_of(run, row);
+  return loads > 0.0 && std::min(loads, stores) >= alike * std::max(loads, stores) &&
+         done.floating <= most_floating * run.own(row, "predicated_on_instructions") &&
+         conversions <= done.dividing && !(run.own_or_0(row, "l2_atomic_sectors") > 0.0) &&
+         !is_tensor_kernel(run, row);
 }
 
 /// Where another cause explains more of the kernels' time, a rule of waits has nothing to add.

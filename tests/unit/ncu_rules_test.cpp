@@ -285,6 +285,34 @@ TEST_CASE("integer-work: a division is conversions and a reciprocal, too") {
         exactly(0.667 / 0.8 * (1.0 - 2.0 * (1.0 - 0.582 - 1.5 * 0.061)) * kernel_ns));
 }
 
+TEST_CASE("integer-work: what only moves values can move 16 bytes by an instruction") {
+  // As an H200 counted a permutation of values of 2 bytes: constants of divisions look like
+  // multiply-adds of half precision.
+  program p = one_kernel();
+  double const bytes = 2.0 * 28.8e6 / 200;  // 200 instructions for each value
+  p.use(p.attention, "issue", 0.77);
+  p.hbm(p.attention, 0.097);
+  threads(p, 32, 28.8);
+  p.set(p.attention, integers, 0.62 * 28.8e6);
+  p.set(p.attention, converting, 0.06 * 28.8e6);
+  p.use(p.attention, "xu", 1.5 * 0.06 * 28.8 / 32);
+  p.set(p.attention, op("hfma"), 0.035 * 28.8e6);
+  p.set(p.attention, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", bytes / 32);
+  p.set(p.attention, "smsp__sass_data_bytes_mem_global_op_ld.sum", bytes);
+  p.set(p.attention, "smsp__sass_data_bytes_mem_global_op_st.sum", bytes);
+  p.set(p.attention, "sm__inst_executed_pipe_lsu.sum", bytes / 32);  // 2 bytes each
+  has(title_of(p.made, "integer-work"), "71 % of the instructions are integer ones or divide");
+  double const of_slots = 0.77 / 0.8 * (1.0 - 2.0 / 16);
+  CHECK(cost_of(p.made, "integer-work") == exactly(of_slots * kernel_ns));
+  program computing = p;  // each value needs its instructions
+  computing.set(p.attention, op("hfma"), 0.065 * 28.8e6);
+  CHECK(cost_of(computing.made, "integer-work") ==
+        exactly(0.77 / 0.8 * (1.0 - 2.0 * 0.38) * kernel_ns));
+  program wide = p;  // as many bytes by an eighth of the instructions already
+  wide.set(p.attention, "sm__inst_executed_pipe_lsu.sum", bytes / 32 / 8);
+  CHECK(cost_of(wide.made, "integer-work") == exactly(0.77 / 0.8 * (1.0 - 2.0 * 0.29) * kernel_ns));
+}
+
 TEST_CASE("integer-work: a special function beside floating-point arithmetic divides no integers") {
   program p = one_kernel();
   p.use(p.attention, "issue", 0.667);
