@@ -36,6 +36,8 @@ inline explained_words const output_words[] = {
     {{"more", "to run this check", "to run these checks"},
      "findings that gain little, and keys of STRATA= to run more checks with"},
     {{"Without this cause"}, "the step without this cause alone, by a replay of the recorded one"},
+    {{"at best"},
+     "the shortest step that the fix may lead to, if the program allows what is not known"},
     {{"other idle time ends with it"}, "the fix ends waits beside those of its cause"},
     {{"rule", "rules"},
      "what looks for one cause; without the counters that it needs it cannot run"},

@@ -68,6 +68,9 @@ struct finding_range {
   bool between = false;     ///< steps: no step gets shorter, but the time to the next one
   std::string kernel = {};  ///< the one of the range's that it is of; "" is the range
   double launches = 0.0;    ///< the part of its own launches that goes too, from 0 to 1
+  /// Of launches: what stays of the kernels' time where one launch does what many did; 1 where
+  /// nothing says that one may.
+  double joined = 1.0;
 };
 
 /// What is wrong, in all ranges that have it, and what it costs.
@@ -87,6 +90,8 @@ struct finding {
   /// The period without this cause alone, in all its ranges (what_if.hpp); NaN where that is
   /// unknown. It is the step where no time between steps is known.
   double predicted_step_ns = std::numeric_limits<double>::quiet_NaN();
+  /// The same at best, where the program may allow more than is known; NaN elsewhere.
+  double best_step_ns = std::numeric_limits<double>::quiet_NaN();
   /// Of one that alone does not shorten the step: the step without it and the first one of the
   /// list; NaN where that is unknown, or no shorter than without the first one alone.
   double with_first_ns = std::numeric_limits<double>::quiet_NaN();

@@ -79,6 +79,61 @@ bool is_in_graphs(rule_context const& run, std::size_t row) noexcept {
   return launches_graphs(own);
 }
 
+/// Kernels of a range that leave nearly all SMs free, each launched many times in a call of it: one
+/// launch may do what all of these do.
+struct alike_launches {
+  double kernels = 0.0;  ///< 0: the range has none
+  double blocks = 0.0;   ///< of a launch, at most
+  double times = 0.0;    ///< that each of them is launched, at most
+  double joined = 1.0;   ///< what stays of the range's kernel time with one launch of each
+};
+
+/// None in a range of which a kernel as often fills more of the GPU: layers have such kernels, and
+/// each waits for the one before.
+alike_launches alike_launches_of(rule_context const& run, std::size_t row) noexcept {
+  constexpr double many = 16.0;          // launches; chosen
+  constexpr double filled = 1.0 / 16.0;  // of the SMs; chosen
+  constexpr double mostly = 0.8;         // of the launches; chosen
+  double const calls = std::max(
+      1.0,
+      row == 0 ? 1.0 : run.calls_per_step(row, static_cast<double>(run.rows[row].host.count())));
+  alike_launches made;
+  double launches = 0.0;
+  double alike = 0.0;
+  double now_ns = 0.0;
+  double then_ns = 0.0;
+  for (kernel_row const& kernel : run.in.kernels) {
+    if (run.row_of(kernel) != row) continue;
+    double const times = launches_in_step(kernel, run.rows[row], run.in.steps) / calls;
+    double const ns = ns_in_step(kernel, run.rows[row], run.in.steps);
+    double const waves = waves_of(run, kernel, times * kernel.blocks_mean);
+    auto const blocks = static_cast<double>(kernel.blocks_max);
+    bool const is_small = waves > 0.0 && blocks <= filled * run.multiprocessors &&
+                          !is_collective(kernel) && !is_many(kernel);
+    launches += times;
+    now_ns += ns;
+    then_ns += times < many ? ns : ns / times * std::max(1.0, waves);
+    if (times < many) continue;
+    if (!is_small) return {};
+    alike += times;
+    made.kernels += 1.0;
+    made.blocks = std::max(made.blocks, blocks);
+    made.times = std::max(made.times, times);
+  }
+  if (!(alike > mostly * launches) || !(then_ns < now_ns)) return {};
+  made.joined = then_ns / now_ns;
+  return made;
+}
+
+/// "; in processors, 5 kernels of 1 block are launched 384 times each".
+std::string alike_text(std::string const& range, alike_launches const& of) {
+  bool const is_one = of.kernels < 1.5;
+  return "; " + (range.empty() ? range : "in " + range + ", ") +
+         amount_text(of.kernels, "kernel of ", "kernels of ") +
+         amount_text(of.blocks, "block", "blocks") + (is_one ? " is" : " are") + " launched " +
+         amount_text(of.times, "time", "times") + (is_one ? "" : " each");
+}
+
 void prove_idle(rule_context const& run, candidate& seen, idle_time const& idle,
                 idle_work const& work) {
   device_work const& own = run.rows[idle.row].self;
@@ -273,6 +328,8 @@ rule_result idle_time_of(rule_context const& run, idle_cause cause,
   bool const waits_once =
       cause == idle_cause::wait && run.in.steps.from_steps && waits > 0.0 && waits <= once;
   idle_work all;
+  std::string alike;  // of the range that idles longest
+  double alike_ns = 0.0;
   auto const look = [&](idle_time idle, bool between) {
     if (!between) idle.ns = run.in.steps.own_idle_ns(idle.ns);
     bool const is_seen = idle.cause == cause && run.is_worth(idle.ns);
@@ -284,6 +341,14 @@ rule_result idle_time_of(rule_context const& run, idle_cause cause,
     seen.between = between;
     if (sure < 1.0) seen.part = finding_part::none;  // what it gains is not replayed
     prove_idle(run, seen, idle, work);
+    if (cause == idle_cause::launch && !between) {
+      alike_launches const of = alike_launches_of(run, idle.row);
+      seen.joined = of.joined;
+      if (of.kernels > 0.0 && idle.ns > alike_ns) {
+        alike = alike_text(run.rows[idle.row].path, of);
+        alike_ns = idle.ns;
+      }
+    }
     made.candidates.push_back(std::move(seen));
   };
   for (idle_time const& idle : run.in.steps.idle) look(idle, false);
@@ -295,7 +360,12 @@ rule_result idle_time_of(rule_context const& run, idle_cause cause,
   made.title =
       idle_title(run, cause, all) + (between ? ", outside ranges" : "") + between_text(all);
   if (cause == idle_cause::host_work) describe_host_work(run, all, between, made);
-  if (cause == idle_cause::launch && launches_graphs(run.rows[0].total))
+  made.title += alike;
+  if (!alike.empty())
+    made.advice =
+        "launch each kernel once for all that are alike, with a larger grid, where none needs "
+        "another's result; or launch a CUDA graph of the step, or fuse kernels";
+  else if (cause == idle_cause::launch && launches_graphs(run.rows[0].total))
     made.advice =
         "capture these kernels into the graph of the step too, fuse them, or give each launch more "
         "work";

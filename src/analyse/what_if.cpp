@@ -198,6 +198,7 @@ class step_predictor {
     gain += between;
     cause.predicted_step_ns = std::max(0.0, steps_.period_ns() - gain);
     cause.cost_ns_per_step = std::max(cause.cost_ns_per_step, gain);
+    if (!changes.empty()) predict_best(cause, changes);
   }
 
   /// The step without all of these: no more goes than the idle time, without what recording adds,
@@ -227,6 +228,20 @@ class step_predictor {
   }
 
  private:
+  /// Where one launch may do what many did: `changes` are those of the cause without that.
+  void predict_best(finding& cause, std::vector<what_if> changes) {
+    double const then = replay_.step_ns(changes);
+    bool joins = false;
+    for (finding_range const& range : cause.ranges)
+      for (what_if& change : changes) {
+        if (!(range.joined < 1.0) || change.row != range.row) continue;
+        change.kernels *= range.joined;
+        joins = change.joined = true;
+      }
+    if (!joins) return;
+    double const more = then - replay_.step_ns(changes);
+    if (more > 0.0) cause.best_step_ns = std::max(0.0, cause.predicted_step_ns - more);
+  }
   /// Idle time that recording adds is nobody's gain.
   double own_part(finding const& cause) const noexcept {
     return is_of_host(cause) ? steps_.own_idle_part() : 1.0;

@@ -31,6 +31,7 @@ struct what_if {
   double allocations = 1.0;  ///< calls that allocate and free
   double graphs = 1.0;       ///< what captures, makes, uploads and changes CUDA graphs
   bool any_order = false;    ///< of any range: no stream waits for another one
+  bool joined = false;       ///< few launches do what many did: nothing lies between its kernels
 };
 
 /// A range whose own kernels run at a part of their roof; unchanged where no roof is known.
@@ -49,12 +50,12 @@ what_if without_gaps(std::size_t row) noexcept;
 std::vector<double> predict(profile const& source, call_tree const& folded,
                             step_analysis const& steps, std::vector<what_if> const& changes);
 
-/// Fills `predicted_step_ns` of the findings: the period without this cause alone, in all its
-/// ranges together. It is no shorter than the cost of the finding says; where the host's own time
-/// goes, the cost becomes what the step gains, if that is more. Idle time that recording adds is
-/// nobody's gain. Orders them by what the step gains, and by their cost where that is the same.
-/// Causes without which the step is no shorter come last. Returns: the step without the first
-/// causes together.
+/// Fills `predicted_step_ns` and `best_step_ns` of the findings: the period without this cause
+/// alone, in all its ranges together. It is no shorter than the cost of the finding says; where the
+/// host's own time goes, the cost becomes what the step gains, if that is more. Idle time that
+/// recording adds is nobody's gain. Orders them by what the step gains, and by their cost where
+/// that is the same. Causes without which the step is no shorter come last. Returns: the step
+/// without the first causes together.
 fixed_together predict_steps(std::vector<finding>& findings, profile const& source,
                              call_tree const& folded, step_analysis const& steps);
 

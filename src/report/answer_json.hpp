@@ -147,6 +147,7 @@ class answer_json {
     json_.number("cost_ns_per_step", found.cost_ns_per_step);
     json_.number("cost_of_step", view.cost_of_step);
     json_.number("predicted_step_ns", found.predicted_step_ns);
+    if (is_finite(found.best_step_ns)) json_.number("best_step_ns", found.best_step_ns);
     json_.number("with_first_step_ns", found.with_first_ns);
     json_.number("gain_ns_per_step", view.gain_ns);
     json_.boolean("shortens_step", view.shortens_step);

@@ -96,8 +96,12 @@ std::string prediction_of(finding_view const& view, step_analysis const& steps) 
            time_text(found.cost_ns_per_step) + share_text(view.gain_ns, step_ns) + ".";
   std::string const base =
       steps.is_slowed() ? " than " + time_text(step_ns) + " unrecorded" : std::string();
+  std::string const best = is_finite(found.best_step_ns)
+                               ? ", at best " + time_text(found.best_step_ns) +
+                                     share_text(step_ns - found.best_step_ns, step_ns, " shorter")
+                               : std::string();
   return "Without this cause, the " + whole + " would take " + time_text(found.predicted_step_ns) +
-         share_text(view.gain_ns, step_ns, " shorter" + base) +
+         share_text(view.gain_ns, step_ns, " shorter" + base) + best +
          (view.ends_other_waits ? ": other idle time ends with it." : ".") +
          what_stays(view, steps);
 }

@@ -386,6 +386,43 @@ TEST_CASE("graph-rebuild: the first launch of a graph, which uploads it, goes wi
   CHECK(answer(graphs_of(rebuilt::each_step).made).find("graph-rebuild")->ranges.size() == 1);
 }
 
+TEST_CASE("launch-bound: one launch may do what many small ones do, at best") {
+  constexpr int requests = 40;
+  auto const made = [](std::uint32_t blocks, std::uint32_t large = 0) {
+    program p;
+    p.made.kernel_names.push_back({"bias"});
+    p.run(4, [&] {
+      p.in(p.attention, [&](std::uint32_t at) {
+        for (int i = 0; i < requests; ++i) {
+          p.kernel_of(at, 1 * us, blocks);
+          p.kernel_of(at, 1 * us, large == 0 ? blocks : large).name = 2;
+        }
+      });
+      p.in(p.mlp, [&](std::uint32_t at) { p.kernel_of(at, 100 * us); });
+      p.wait();
+    });
+    return p;
+  };
+  answer const a(made(1).made);
+  a.first_is("launch-bound", "attention");
+  finding const& found = a.findings()[0];
+  has(found.title, "launched one by one; in attention, 2 kernels of 1 block are launched 40 times");
+  has(std::string(found.advice), "launch each kernel once for all that are alike");
+  // A graph leaves 80 kernels of 1 us with half a us between them; two launches take 2 us.
+  CHECK(found.predicted_step_ns - found.best_step_ns == doctest::Approx(118 * us).epsilon(0.02));
+  detail::finding_view const view = detail::view_of(found, a.steps());
+  has(view.prediction, " shorter), at best 10");
+  has(text_of(a, true), "\"best_step_ns\":10");
+  // 8 of 132 SMs are a sixteenth of them; more blocks, or a kernel of layers, may need each other.
+  CHECK(detail::is_finite(answer(made(8).made).findings()[0].best_step_ns));
+  for (program const& p : {made(9), made(1, 1000)}) {
+    answer const other(p.made);
+    other.first_is("launch-bound", "attention");
+    CHECK_FALSE(detail::is_finite(other.findings()[0].best_step_ns));
+    CHECK(other.findings()[0].title.find("times") == std::string::npos);
+  }
+}
+
 TEST_CASE("launch-bound: beside graphs of the step, kernels go into these") {
   program p;
   p.run(4, [&] {
