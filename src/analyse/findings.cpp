@@ -40,7 +40,7 @@ finding finding_of(finding_rule const& rule, rule_result const& said, candidate&
   made.needs = std::string(seen.needs);
   made.part = seen.part.value_or(rule.part);
   made.ranges.push_back({made.path, made.row, made.cost_ns_per_step, made.part, seen.between,
-                         std::move(seen.kernel), seen.launches, seen.joined});
+                         std::move(seen.kernel), seen.launches, seen.best_ns});
   return made;
 }
 

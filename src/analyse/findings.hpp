@@ -68,9 +68,8 @@ struct finding_range {
   bool between = false;     ///< steps: no step gets shorter, but the time to the next one
   std::string kernel = {};  ///< the one of the range's that it is of; "" is the range
   double launches = 0.0;    ///< the part of its own launches that goes too, from 0 to 1
-  /// Of launches: what stays of the kernels' time where one launch does what many did; 1 where
-  /// nothing says that one may.
-  double joined = 1.0;
+  /// What may go of its kernels' time at best, in ns of a step; 0 where no more than the cost may.
+  double best_ns = 0.0;
 };
 
 /// What is wrong, in all ranges that have it, and what it costs.

@@ -85,7 +85,7 @@ struct alike_launches {
   double kernels = 0.0;  ///< 0: the range has none
   double blocks = 0.0;   ///< of a launch, at most
   double times = 0.0;    ///< that each of them is launched, at most
-  double joined = 1.0;   ///< what stays of the range's kernel time with one launch of each
+  double best_ns = 0.0;  ///< what one launch of each would take less
 };
 
 /// None in a range of which a kernel as often fills more of the GPU: layers have such kernels, and
@@ -100,8 +100,6 @@ alike_launches alike_launches_of(rule_context const& run, std::size_t row) noexc
   alike_launches made;
   double launches = 0.0;
   double alike = 0.0;
-  double now_ns = 0.0;
-  double then_ns = 0.0;
   for (kernel_row const& kernel : run.in.kernels) {
     if (run.row_of(kernel) != row) continue;
     double const times = launches_in_step(kernel, run.rows[row], run.in.steps) / calls;
@@ -111,18 +109,15 @@ alike_launches alike_launches_of(rule_context const& run, std::size_t row) noexc
     bool const is_small = waves > 0.0 && blocks <= filled * run.multiprocessors &&
                           !is_collective(kernel) && !is_many(kernel);
     launches += times;
-    now_ns += ns;
-    then_ns += times < many ? ns : ns / times * std::max(1.0, waves);
     if (times < many) continue;
     if (!is_small) return {};
     alike += times;
     made.kernels += 1.0;
     made.blocks = std::max(made.blocks, blocks);
     made.times = std::max(made.times, times);
+    made.best_ns += ns - ns / times * std::max(1.0, waves);
   }
-  if (!(alike > mostly * launches) || !(then_ns < now_ns)) return {};
-  made.joined = then_ns / now_ns;
-  return made;
+  return alike > mostly * launches ? made : alike_launches();
 }
 
 /// "; in processors, 5 kernels of 1 block are launched 384 times each".
@@ -343,7 +338,7 @@ rule_result idle_time_of(rule_context const& run, idle_cause cause,
     prove_idle(run, seen, idle, work);
     if (cause == idle_cause::launch && !between) {
       alike_launches const of = alike_launches_of(run, idle.row);
-      seen.joined = of.joined;
+      seen.best_ns = of.best_ns;
       if (of.kernels > 0.0 && idle.ns > alike_ns) {
         alike = alike_text(run.rows[idle.row].path, of);
         alike_ns = idle.ns;

@@ -49,6 +49,7 @@ struct load_chain {
   double loads = 0.0;  ///< of a warp; 0 where they are not known to follow each other
   double ns = 0.0;     ///< that each of them takes
   double part = 0.0;   ///< of the kernel's time that all of them take
+  double best = 0.0;   ///< of its time, what a chain would save that is too short to be seen
 };
 
 /// Each load takes as long as memory does: a warp has one in flight at a time. Only of kernels that
@@ -70,7 +71,8 @@ load_chain chain_of(rule_context const& run, std::size_t row, kernel_row const& 
   double const waits = part_of(run.own(row, "stall_long_scoreboard"), run.own(row, "warps_active"));
   double const part = waits * std::min(1.0, in_flight / warps);
   double const ns = cycles / clock;
-  load_chain const chain{part * mean_duration(run, kernel) / ns, ns, part};
+  double const in_sequence = part * mean_duration(run, kernel) / ns;
+  load_chain const chain{in_sequence, ns, part, 1.0 - fewest / in_sequence};
   bool const is_chain = loads >= mostly * all && cycles >= least_latency * (1.0 + missing) &&
                         part >= mostly && chain.loads >= fewest &&
                         run.load(row).fraction() < unloaded;
@@ -148,6 +150,7 @@ rule_result latency_bound(rule_context const& run) {
             row, gain,
             use_clause(load) + (chain.loads > 0.0 ? chain_clause(chain) : stall_clause(most)) +
                 "; the kernel is " + launch_text(run, kernel));
+        seen.best_ns = chain.best * ns;
         seen.advice = !is_told            ? advice_without_stall
                       : chain.loads > 0.0 ? advice_of_chains
                                           : most.stall->advice;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 STRATA_BEGIN
@@ -228,19 +229,25 @@ class step_predictor {
   }
 
  private:
-  /// Where one launch may do what many did: `changes` are those of the cause without that.
+  /// Where more of the kernels may go than is sure. `changes`: those of the cause without that.
   void predict_best(finding& cause, std::vector<what_if> changes) {
     double const then = replay_.step_ns(changes);
-    bool joins = false;
-    for (finding_range const& range : cause.ranges)
+    bool has_more = false;
+    for (finding_range range : cause.ranges) {
+      range.cost_ns_per_step = range.best_ns;
+      bool const joins = std::exchange(range.part, finding_part::kernels) == finding_part::launches;
+      what_if more;
+      if (!fix_of(range, folded_.rows(), steps_, more)) continue;
       for (what_if& change : changes) {
-        if (!(range.joined < 1.0) || change.row != range.row) continue;
-        change.kernels *= range.joined;
-        joins = change.joined = true;
+        if (change.row != more.row || change.below) continue;
+        change.kernels = std::min(change.kernels, more.kernels);
+        change.joined = joins;
+        has_more = true;
       }
-    if (!joins) return;
-    double const more = then - replay_.step_ns(changes);
-    if (more > 0.0) cause.best_step_ns = std::max(0.0, cause.predicted_step_ns - more);
+    }
+    if (!has_more) return;
+    double const gain = then - replay_.step_ns(changes);
+    if (gain > 0.0) cause.best_step_ns = std::max(0.0, cause.predicted_step_ns - gain);
   }
   /// Idle time that recording adds is nobody's gain.
   double own_part(finding const& cause) const noexcept {

@@ -994,6 +994,9 @@ TEST_CASE("latency-bound: loads of a warp that wait for each other") {
                           "about 250 ns, take 90 % of the kernel's time; the kernel is work") !=
         std::string::npos);
   CHECK(found->advice.find("shorten the chain where a load returns the address") == 0);
+  // At best 16 loads of the 3,600 stay, and what the warps do between them.
+  CHECK(a.steps().period_ns() - found->best_step_ns ==
+        doctest::Approx((1.0 - 16.0 / 3600) * kernel_ns).epsilon(1e-4));
   // Warps that take 80 % of the kernel wait for 72 % of it.
   answer const shorter(with_loads(3600, 0.8 * 1024).made);
   REQUIRE(shorter.find("latency-bound") != nullptr);
@@ -1006,6 +1009,7 @@ TEST_CASE("latency-bound: loads of a warp that wait for each other") {
     REQUIRE(other.find("latency-bound") != nullptr);
     CHECK(other.find("latency-bound")->title.find("each load of a warp") == std::string::npos);
     CHECK(other.find("latency-bound")->advice.find("keep more loads in flight") == 0);
+    CHECK_FALSE(detail::is_finite(other.find("latency-bound")->best_step_ns));
   }
   // Device memory takes twice as long, and warps that take half of the kernel are no chain as long
   // as it.
