@@ -449,7 +449,7 @@ class copy_finder {
         kernels_ns_(run.in.steps.period_busy_ns() - run.in.steps.period_copies_alone_ns()) {
     double held_ns = 0.0;
     for (copy_time const& time : run.in.steps.copies)
-      if (is_held_by_streams(time)) held_ns += time.alone_ns;
+      if (is_held_apart(time)) held_ns += time.alone_ns;
     // At best a period takes as long as its copies, or as its kernels.
     double const least_ns = std::max(run.in.steps.period_copies_ns(), kernels_ns_);
     double const most = std::max(0.0, run.in.steps.period_busy_ns() - least_ns);
@@ -496,11 +496,19 @@ class copy_finder {
   /// Kernels that take less than half as long as the copies hide few of them. Chosen.
   static constexpr double least_longer = 2.0;
 
+  bool is_pinned(copy_time const& time) const noexcept {
+    return !is_pageable_ && !time.pageable && !time.in_place;
+  }
   /// Whether only the legacy default stream keeps the copies of a range apart from kernels, and
   /// beside these they would take less time.
   bool is_held_by_streams(copy_time const& time) const noexcept {
-    bool const is_pinned = !is_pageable_ && !time.pageable && !time.in_place;
-    return hidden_ > 0.0 && is_pinned && are_held(time, time.legacy_ns);
+    return hidden_ > 0.0 && is_pinned(time) && are_held(time, time.legacy_ns);
+  }
+  /// The same, or kernels of another stream wait for them, which are long enough to hide them.
+  bool is_held_apart(copy_time const& time) const noexcept {
+    bool const are_long = run_.in.steps.copies_alone_ns <= least_longer * kernels_ns_;
+    bool const waits = hidden_ > 0.0 && is_pinned(time) && are_held(time, time.held_ns);
+    return (waits && are_long) || is_held_by_streams(time);
   }
 
   void look(vec<copy_time> const& list, vec<idle_time> const& idle_times, bool between) {
@@ -518,7 +526,7 @@ class copy_finder {
       bool const in_pieces = run_.in.steps.from_steps && are_pieces(time, rate);
       if ((time.pageable || in_pieces) && is_finite(pinned_ns) && time.ns > 0.0)
         cost -= time.alone_ns * std::min(1.0, pinned_ns / time.ns);
-      if (is_held_by_streams(time)) cost = hidden_ * time.alone_ns;
+      if (is_held_apart(time)) cost = hidden_ * time.alone_ns;
       if (!run_.is_worth(cost)) continue;
       if (is_held_by_streams(time)) by_streams_ns_ += time.alone_ns;
       if (!is_pageable_ && are_held(time, time.held_ns)) held_ns_ += time.alone_ns;

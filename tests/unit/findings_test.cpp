@@ -696,6 +696,14 @@ TEST_CASE("copy-in-step: streams of their own, one stream, and copies beside ker
   };
   CHECK(advice_of(layers_of(13, 14, 220 * us)).find("begin the copies a layer or a step ahead") ==
         0);
+  // Kernels hide as much of the copies as they take; much shorter ones had better have less of
+  // them.
+  CHECK(cost_of(layers_of(13, 14, 220 * us).made, "copy-in-step") ==
+        doctest::Approx(1200 * us).epsilon(0.01));
+  CHECK(cost_of(layers_of(13, 14, 150 * us).made, "copy-in-step") ==
+        doctest::Approx(900 * us).epsilon(0.01));
+  CHECK(cost_of(layers_of(13, 14, 90 * us).made, "copy-in-step") ==
+        doctest::Approx(1200 * us).epsilon(0.01));
   CHECK(advice_of(layers_of(13, 13, 220 * us))
             .find("overlap the copy with kernels in another stream") == 0);
   CHECK(advice_of(layers_of(7, 7, 220 * us))
