@@ -141,16 +141,15 @@ rule_result conversions(rule_context const& run) {
 }
 
 rule_result integer_work(rule_context const& run) {
-  constexpr double mostly = 0.6;   // of the instructions; chosen
   constexpr double widest = 16.0;  // bytes that a thread loads by an instruction
   return look_at_counted(
       run, "integer_instructions", [&](std::size_t row, double) -> std::optional<candidate> {
         if (!is_bound_by_instructions(run, row)) return std::nullopt;
-        double const all = run.own(row, "predicated_on_instructions");
         double const dividing = arithmetic_of(run, row).dividing;
-        double const part = part_of(run.own(row, "integer_instructions") + dividing, all);
+        double const part = part_of_integers(run, row);
         double const memory = run.load(row).use(gpu_unit::hbm);
-        if (part < mostly || memory < least_memory || memory > most_memory) return std::nullopt;
+        if (part < mostly_integers || memory < least_memory || memory > most_memory)
+          return std::nullopt;
         // Good code has an integer instruction for each other one. What only moves values can move
         // more of them by each instruction, and computes their address once.
         double const at_a_time = moves_values(run, row) ? bytes_of_access(run, row) / widest : 1.0;

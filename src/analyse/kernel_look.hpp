@@ -75,10 +75,18 @@ inline bool is_tensor_kernel(rule_context const& run, std::size_t row) noexcept 
 
 inline constexpr double warp_threads = 32.0;
 
+/// The part of a whole, from 0 to 1; 0 where it is unknown.
+inline double part_of(double part, double whole) noexcept {
+  double const share = part / whole;
+  if (!is_finite(share)) return 0.0;
+  return std::max(0.0, std::min(1.0, share));
+}
+
 /// What threads compute beside addresses, in instructions of threads.
 struct thread_arithmetic {
   double floating = 0.0;  ///< that add and multiply floating-point numbers
   double dividing = 0.0;  ///< by which integers are divided
+  double special = 0.0;   ///< other special functions, as far as is known
 };
 
 /// A division of integers by what is known when it runs only is a reciprocal between two
@@ -101,8 +109,17 @@ inline thread_arithmetic arithmetic_of(rule_context const& run, std::size_t row)
     return std::max(0.0, std::min(special - beside, converting / conversions_by_division));
   };
   if (half > most_constants * divisions(floating)) floating += half;
-  return {floating, (1.0 + conversions_by_division) * divisions(floating)};
+  double const divided = divisions(floating);
+  return {floating, (1.0 + conversions_by_division) * divided, std::max(0.0, special - divided)};
 }
+
+/// The part of the instructions that are integer ones or divide integers; 0 where it is unknown.
+inline double part_of_integers(rule_context const& run, std::size_t row) noexcept {
+  return part_of(run.own(row, "integer_instructions") + arithmetic_of(run, row).dividing,
+                 run.own(row, "predicated_on_instructions"));
+}
+/// Of instructions, from which on integer ones are too many. Chosen.
+inline constexpr double mostly_integers = 0.6;
 
 /// Whether kernels store about as many bytes as they load, and change none of their values.
 inline bool moves_values(rule_context const& run, std::size_t row) noexcept {
@@ -176,13 +193,6 @@ rule_result look_at_counted(rule_context const& run, std::string_view key, Look 
     if (std::optional<candidate> seen = look(row, ns)) made.candidates.push_back(std::move(*seen));
   }
   return made;
-}
-
-/// The part of a whole, from 0 to 1; 0 where it is unknown.
-inline double part_of(double part, double whole) noexcept {
-  double const share = part / whole;
-  if (!is_finite(share)) return 0.0;
-  return std::max(0.0, std::min(1.0, share));
 }
 
 /// Waves that so many blocks of a kernel are; 0 where the device is unknown.

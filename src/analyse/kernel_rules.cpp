@@ -208,6 +208,23 @@ rule_result uncoalesced(rule_context const& run) {
       });
 }
 
+namespace {
+
+/// The same where all instructions go that compute addresses: those of values stay, and accesses to
+/// these fill the lines of L1.
+fix_of_kernels without_integers(rule_context const& run, std::size_t row, fix_of_kernels fix) {
+  thread_arithmetic const done = arithmetic_of(run, row);
+  double const values =
+      part_of(done.floating + done.special, run.own(row, "predicated_on_instructions"));
+  for (gpu_unit const unit : instruction_units) fix.leaves(unit, values);
+  double const asked = run.own(row, "global_load_bytes") + run.own(row, "global_store_bytes");
+  for (gpu_unit const unit : {gpu_unit::lsu, gpu_unit::l1})
+    fix.leaves(unit, part_of(asked, run.own(row, "l1_data_bytes")));
+  return fix;
+}
+
+}  // namespace
+
 rule_result register_spills(rule_context const& run) {
   return look_at_counted(
       run, "l1_local_load_sectors", [&](std::size_t row, double ns) -> std::optional<candidate> {
@@ -222,7 +239,12 @@ rule_result register_spills(rule_context const& run) {
         fix.leaves(gpu_unit::lsu, 1.0 - std::min(of_l1, of_sectors));
         fix.leaves(gpu_unit::l1, 1.0 - of_l1);
         fix.leaves(gpu_unit::l2, 1.0 - of_l2);
-        fix.leaves(gpu_unit::hbm, 1.0 - of_l2);
+        // What threads load and store stays, as far as device memory moves it.
+        double const of_values =
+            std::min(run.own_or_0(row, "hbm_read_bytes"), run.own_or_0(row, "global_load_bytes")) +
+            std::min(run.own_or_0(row, "hbm_write_bytes"), run.own_or_0(row, "global_store_bytes"));
+        fix.leaves(gpu_unit::hbm,
+                   std::max(1.0 - of_l2, part_of(of_values, run.own(row, "hbm_bytes"))));
         double const gain = run.gains.gain(row, fix);
         // A few values that stay in memory are a compiler's choice (flash attention: 0.09 of the
         // time).
@@ -244,6 +266,17 @@ rule_result register_spills(rule_context const& run) {
                                 : "Local memory (spilled registers, or arrays with a variable "
                                   "index") +
                 ") takes L1 or L2 for " + percent_text(taken) + " of the time");
+        constexpr double much_more = 1.1;  // times the gain; chosen
+        double const best = run.gains.gain(row, without_integers(run, row, fix));
+        double const integers = part_of_integers(run, row);
+        if (integers >= mostly_integers && best > much_more * gain) {
+          seen.best_ns = best;
+          seen.advice =
+              "pass scalars instead of arrays, or unroll the loops over an index; then compute an "
+              "address once for 16 bytes, without divisions";
+          seen.title += "; then instructions bound it, of which " + percent_text(integers) +
+                        " are integer ones, as of addresses";
+        }
         if (has_few)
           seen.advice =
               "unroll the loops over its index, so that it is in registers, or pass scalars; "

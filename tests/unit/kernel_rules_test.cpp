@@ -293,6 +293,35 @@ TEST_CASE("register-spills: the part of L1's data path that is local memory") {
   CHECK(cost_of(p.made, "register-spills") == exactly(above(0.25)));
 }
 
+TEST_CASE("register-spills: what integer instructions take then") {
+  program p = spilling(0.9);
+  p.use(p.attention, "issue", 0.5);
+  double const moved = 0.02 * program::hbm_peak * kernel_ns;
+  p.set(p.attention, "smsp__sass_data_bytes_mem_global_op_ld.sum", moved);
+  p.set(p.attention, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", moved / 32);
+  p.set(p.attention, "smsp__sass_thread_inst_executed_pred_on.sum", 32e6);
+  p.set(p.attention, "smsp__sass_thread_inst_executed_op_integer_pred_on.sum", 0.65 * 32e6);
+  auto const best_gain = [](program const& of) {
+    answer const a(of.made);
+    finding const* const found = a.find("register-spills");
+    REQUIRE(found != nullptr);
+    CHECK(found->predicted_step_ns ==
+          doctest::Approx(a.steps().period_ns() - found->cost_ns_per_step).epsilon(0.001));
+    bool const is_said =
+        found->title.find("; then instructions bound it, of which 65 % are") != std::string::npos;
+    CHECK(is_said == detail::is_finite(found->best_step_ns));
+    return a.steps().period_ns() - found->best_step_ns;
+  };
+  CHECK(cost_of(p.made, "register-spills") == exactly(above(0.5)));
+  // At best a tenth of the sectors of L1 stays for L2 and device memory: 2 % of its peak.
+  CHECK(best_gain(p) == doctest::Approx(above_hbm(0.02)).epsilon(0.001));
+  program fewer = p;  // what is left of L1 takes as long
+  fewer.use(fewer.attention, "issue", 0.08);
+  CHECK_FALSE(best_gain(fewer) > 0.0);
+  p.set(p.attention, "smsp__sass_thread_inst_executed_op_integer_pred_on.sum", 0.59 * 32e6);
+  CHECK_FALSE(best_gain(p) > 0.0);
+}
+
 TEST_CASE("register-spills: a few values in memory are a compiler's choice") {
   CHECK(cost_of(spilling(0.151).made, "register-spills") == exactly(0.151 * kernel_ns));
   CHECK(cost_of(spilling(0.149).made, "register-spills") == 0.0);
