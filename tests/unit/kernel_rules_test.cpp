@@ -296,7 +296,7 @@ TEST_CASE("register-spills: the part of L1's data path that is local memory") {
 TEST_CASE("register-spills: what integer instructions take then") {
   program p = spilling(0.9);
   p.use(p.attention, "issue", 0.5);
-  double const moved = 0.02 * program::hbm_peak * kernel_ns;
+  double const moved = 0.04 * program::hbm_peak * kernel_ns;
   p.set(p.attention, "smsp__sass_data_bytes_mem_global_op_ld.sum", moved);
   p.set(p.attention, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", moved / 32);
   p.set(p.attention, "smsp__sass_thread_inst_executed_pred_on.sum", 32e6);
@@ -313,8 +313,8 @@ TEST_CASE("register-spills: what integer instructions take then") {
     return a.steps().period_ns() - found->best_step_ns;
   };
   CHECK(cost_of(p.made, "register-spills") == exactly(above(0.5)));
-  // At best a tenth of the sectors of L1 stays for L2 and device memory: 2 % of its peak.
-  CHECK(best_gain(p) == doctest::Approx(above_hbm(0.02)).epsilon(0.001));
+  // At best device memory moves what threads load, though they are a tenth of L1's sectors.
+  CHECK(best_gain(p) == doctest::Approx(above_hbm(0.04)).epsilon(0.001));
   program fewer = p;  // what is left of L1 takes as long
   fewer.use(fewer.attention, "issue", 0.08);
   CHECK_FALSE(best_gain(fewer) > 0.0);
