@@ -18,7 +18,7 @@ inline constexpr int explanation_schema_version = 1;
 /// A value that proves a cause.
 struct explained_evidence {
   std::string path;
-  std::string kernel;  ///< the one of the range's that it is of; "" is the range
+  std::string kernel;  ///< that it is of; "" is the whole range
   std::string label;   ///< "mlp (gelu)": the path or what an empty one means, and the kernel
   std::string column;
   double value = 0;

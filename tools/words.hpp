@@ -50,7 +50,7 @@ inline explained_words const output_words[] = {
      "of kernels that a finding explains: what its fix gains, where the rest is their limit"},
     {{"The cause takes", "of which fixing it saves only"},
      "what its work or idle time would be less; what bounds the step without it takes the rest"},
-    {{"finding 1's kernels", "finding 1's copies"},
+    {{"'s kernels", "'s copies"},
      "all time of the kernels or copies that a finding explains, also what its fix leaves of them"},
     {{"kernels shorter than their launches"},
      "the host launches them more slowly than they run: fuse them, or launch a CUDA graph"},

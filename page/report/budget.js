@@ -174,22 +174,23 @@ const idleKinds = {
 /** The parts of a list of [what, range, ns, finding, ...] by what they are, the longest first. */
 function budgetParts(list, kinds, isIdle) {
   const found = new Map();
+  const add = (sums, key, ns) => sums.set(key, (sums.get(key) || 0) + ns);
   for (let i = 0; i + 3 < list.length; i += 4) {
     const [what, range, ns, number] = list.slice(i, i + 4);
     const kind = kinds[what] || {paint: "var(--mark)", angle: 90};
     const short = kind.name || what;
     const name = short + (kind.means ? " (" + kind.means + ")" : "");
     if (!found.has(what)) {
-      found.set(what, {...kind, name, short, what, isIdle, ns: 0, ranges: [], items: []});
+      found.set(what, {...kind, name, short, what, isIdle, ns: 0, ranges: new Map(), explained: new Map()});
     }
     const part = found.get(what);
     part.ns += ns;
-    part.items.push({range, ns, finding: answer.findings[number - 1]});
-    const known = part.ranges.find(item => item.range === range && range >= 0);
-    if (known) known.ns += ns;
-    else part.ranges.push({range, ns});
+    add(part.ranges, range, ns);
+    if (number > 0) add(part.explained, answer.findings[number - 1], ns);
   }
-  for (const part of found.values()) part.ranges.sort((a, b) => b.ns - a.ns);
+  for (const part of found.values()) {
+    part.ranges = [...part.ranges].map(([range, ns]) => ({range, ns})).sort((a, b) => b.ns - a.ns);
+  }
   return [...found.values()].sort((a, b) => b.ns - a.ns);
 }
 
@@ -216,28 +217,17 @@ function toMost(part) {
     range ? toRow(range, endOfPath(shortTitle(range))) : "outside ranges", others);
 }
 
-/** The time of a part in a range that a finding explains. */
-const timeOf = (part, finding, range) => sum(
-  part.items.filter(item => item.finding === finding && item.range === range), item => item.ns);
-
-/**
- * What a part gains by a finding: of what each range of it costs as much as the part has of what
- * it explains there. That may be in several parts: kernels with two limiters, or copies and the
- * idle time behind them.
- */
+/** What a part gains by a finding: as much of all it gains as the part has of what it explains. */
 function gainOfPart(part, finding, all) {
-  const cost = sum(finding.ranges, item => item.cost_ns_per_step);
-  const own = sum(finding.ranges, ({range, cost_ns_per_step: taken}) => {
-    const mine = timeOf(part, finding, range);
-    return mine > 0 ? taken * mine / sum(all, item => timeOf(item, finding, range)) : 0;
-  });
-  return cost > 0 ? Math.min(part.ns, finding.gain_ns_per_step * own / cost) : 0;
+  const explained = sum(all, item => item.explained.get(finding) || 0);
+  const gain = finding.gain_ns_per_step * part.explained.get(finding) / explained;
+  return Math.min(part.ns, gain);
 }
 
 /** Of all parts one, and the finding that gains it most: {finding, gain}; null where none does. */
 function findingOf(part, all) {
-  const found = [...new Set(part.items.map(item => item.finding))]
-    .filter(finding => finding && finding.shortens_step)
+  const found = [...part.explained.keys()]
+    .filter(finding => finding.shortens_step)
     .map(finding => ({finding, gain: gainOfPart(part, finding, all)}))
     .sort((a, b) => b.gain - a.gain)[0];
   return found && found.gain > 0 ? found : null;

@@ -230,13 +230,17 @@ class account_builder {
                   {&limit_of(apart.rows, apart.roofline, i), apart.counters, i}, amounts,
                   by_kernel_->kernels[i]);
     }
-    // Where the counts of one of its kernels contradict its time, those of the range count.
+    // Where the counts of one of its kernels contradict its time, those of the range count, if it
+    // has some that do not.
     auto const is_above = [](counted_piece const& piece) { return piece.own->is_above_roof(); };
     for (std::size_t row = 0; row < smaller(rows_.size(), roofline_.own.size()); ++row) {
       std::vector<counted_piece>& all = pieces_[row];
-      if (by_kernel_ != nullptr && std::none_of(all.begin(), all.end(), is_above)) continue;
+      range_limit const& whole = limit_of(rows_, roofline_, row);
+      bool const is_better =
+          whole.counted && !whole.is_above_roof() && std::any_of(all.begin(), all.end(), is_above);
+      if (by_kernel_ != nullptr && !is_better) continue;
       all.clear();
-      add_piece(row, {&limit_of(rows_, roofline_, row), gpu_counters(in_), row}, amounts_, {});
+      add_piece(row, {&whole, gpu_counters(in_), row}, amounts_, {});
     }
     for (std::vector<counted_piece>& all : pieces_) {
       double sum = 0.0;
@@ -424,7 +428,7 @@ class account_builder {
   // --- unknown ---
 
   /// The kernel of a row of which most is unknown; empty where none has a name.
-  std::string longest_kernel(std::size_t row) const {
+  std::string most_unknown_kernel(std::size_t row) const {
     auto const piece = unknown_.find(row);
     if (piece != unknown_.end() && !piece->second->kernel.empty())
       return std::string(piece->second->kernel);
@@ -475,11 +479,16 @@ class account_builder {
     auto const unknown = unknown_.find(part.row);
     if (unknown == unknown_.end()) return text;
     counted_piece const& piece = *unknown->second;
-    std::string const kernel = longest_kernel(part.row);
+    std::string const kernel = most_unknown_kernel(part.row);
     bool const is_one = !piece.kernel.empty() || kernels_[part.row].names.size() == 1;
+    bool const has_causes =
+        std::any_of(causes_[part.row].begin(), causes_[part.row].end(),
+                    [](row_cause const& cause) { return !cause.kernel.empty(); });
+    char const* const which = is_one       ? "kernel "
+                              : has_causes ? "longest kernel without a finding "
+                                           : "longest kernel ";
     if (!kernel.empty())
-      text += (text.empty() ? "" : "; ") + std::string(is_one ? "kernel " : "longest kernel ") +
-              shortened(kernel, widest, 0);
+      text += (text.empty() ? "" : "; ") + std::string(which) + shortened(kernel, widest, 0);
     range_limit const& own = *piece.own;
     if (own.is_latency() && !own.roof.empty()) {
       add_part(text,
@@ -528,7 +537,7 @@ class account_builder {
     look.without_graphs = is_of_several && launches_graphs(rows_[part.row].self);
     if (look.without_graphs) return look;
     if (is_of_several) look.kernels = part.row == 0 ? "all" : std::string(rows_[part.row].name);
-    std::string const kernel = longest_kernel(part.row);
+    std::string const kernel = most_unknown_kernel(part.row);
     if (is_of_several || kernel.empty()) return look;
     look.counters = {};
     look.kernel = kernel.substr(0, kernel.find('<'));  // ncu's name has no template arguments

@@ -63,19 +63,21 @@ std::vector<roofline_point const*> points_above(rule_context const& run) {
   return above;
 }
 
-/// Where bytes of HBM without a kernel may come from (a loop of cudaMalloc, kernel and cudaFree
-/// moved 754 MiB: H200, CUDA 13.0).
-std::string_view cleared_by_driver(rule_context const& run, std::size_t row) noexcept {
-  return run.rows[row].total.allocations == 0
-             ? ""
-             : "; it allocates, and the driver clears memory without a kernel";
-}
-
-/// ", so a count, a clock or the peak is wrong".
-std::string what_is_wrong(work_evidence evidence) {
-  bool const is_counted = evidence == work_evidence::counted;
+/// ", so a count, a clock or the peak is wrong". Bytes of HBM may come from the driver: a loop of
+/// cudaMalloc, kernel and cudaFree moved 754 MiB without a kernel (H200, CUDA 13.0).
+std::string what_is_wrong(rule_context const& run, std::size_t row, bool is_counted,
+                          bool is_of_memory) {
+  bool const allocates = run.rows[row].total.allocations != 0;
   return std::string(", so ") + (is_counted ? "a count" : "what is declared") +
-         ", a clock or the peak is wrong";
+         ", a clock or the peak is wrong" +
+         (is_of_memory && allocates ? ", or the driver cleared memory that was allocated here"
+                                    : "");
+}
+/// What to do about counts that are too high; empty of what is declared, as the rule says.
+char const* advice_of_counts(bool is_counted) noexcept {
+  return is_counted ? "do not trust these counts: fix the clocks (nvidia-smi --lock-gpu-clocks), "
+                      "and record again"
+                    : "";
 }
 
 void add_points_above(rule_context const& run, rule_result& made) {
@@ -83,16 +85,17 @@ void add_points_above(rule_context const& run, rule_result& made) {
   for (std::size_t i = 0; i < std::min(above.size(), most_of_a_rule); ++i) {
     roofline_point const& point = *above[i];
     double const memory_ns = run.at_roof_ns(point.bytes, point.level);
+    bool const is_counted = point.evidence == work_evidence::counted;
     bool const by_bytes = is_finite(memory_ns) && memory_ns >= point.time_at_roof_ns;
-    std::string title = "Above the roof: at the peak of " +
-                        std::string(by_bytes ? point.level : "its operations") + " the " +
-                        std::string(to_string(point.evidence)) + " work takes " +
-                        fixed_string(point.time_at_roof_ns / point.time_ns, 2) +
-                        " times the measured time" + what_is_wrong(point.evidence);
-    if (point.level == run.in.roofline.memory) title += cleared_by_driver(run, point.row);
+    std::string title =
+        "Above the roof: at the peak of " + std::string(by_bytes ? point.level : "its operations") +
+        " the " + std::string(to_string(point.evidence)) + " work takes " +
+        fixed_string(point.time_at_roof_ns / point.time_ns, 2) + " times the measured time" +
+        what_is_wrong(run, point.row, is_counted, point.level == run.in.roofline.memory);
     if (above.size() > most_of_a_rule)
       title += "; " + std::to_string(above.size() - 1) + " more ranges or kernels are above it";
     candidate seen = run.candidate_of(point.row, 0.0, std::move(title));
+    seen.advice = advice_of_counts(is_counted);
     seen.prove("time_at_roof_ns", point.time_at_roof_ns / point.devices, "ns");
     seen.prove("gpu_busy_ns", point.time_ns / point.devices, "ns");
     made.candidates.push_back(std::move(seen));
@@ -109,9 +112,9 @@ void add_shares_above(rule_context const& run, rule_result& made) {
     said.push_back(share.metric);
     std::string_view const key = run.in.counters->metrics[share.metric].key;
     std::string title = std::string(key) + " would be " + fixed_string(share.percent, 0) + " %" +
-                        what_is_wrong(work_evidence::counted);
-    if (key == "hbm_of_peak") title += cleared_by_driver(run, share.row);
+                        what_is_wrong(run, share.row, true, key == "hbm_of_peak");
     candidate seen = run.candidate_of(share.row, 0.0, std::move(title));
+    seen.advice = advice_of_counts(true);
     // The catalogue's key outlives the counter table.
     if (metric const* const entry = find_entry(key)) seen.prove(entry->key(), share.percent, "%");
     made.candidates.push_back(std::move(seen));

@@ -63,9 +63,10 @@ finding merged(finding_rule const& rule, std::vector<finding>&& causes) {
       std::any_of(causes.begin() + 1, causes.end(),
                   [&](finding const& other) { return other.title != made.title; });
   if (is_mixed_title) {
-    std::string const kernel = of_kernel(made.ranges.front().kernel);
+    std::string const& kernel = made.ranges.front().kernel;
     bool const is_named = kernel.empty() || begins_with(made.title, kernel);
-    made.title += (is_named ? " (" : " (numbers of " + kernel) + in_range(made.path) + ")";
+    made.title +=
+        (is_named ? " (" : " (these values: " + of_kernel(kernel)) + in_range(made.path) + ")";
   }
   for (std::size_t i = 1; i < causes.size(); ++i) {
     finding const& more = causes[i];

@@ -259,24 +259,9 @@ bool may_make_graphs(rule_context const& run, std::vector<candidate> const& cand
   });
 }
 
-/// Steps in which code for the device is loaded, as far as it has variables of its own.
-/// Source: cuDNN's attention with a cache that grows by one each token (PyTorch, H200, CUDA 13.0).
-double steps_that_load_code(rule_context const& run) {
-  std::vector<std::int64_t> times;
-  for (memory_record const& made : run.in.source.memory)
-    if (made.kind == memory_kind::device_static && made.allocates != 0) times.push_back(made.time);
-  std::sort(times.begin(), times.end());
-  return static_cast<double>(std::count_if(
-      run.in.source.steps.begin(), run.in.source.steps.end(), [&](step_record const& step) {
-        auto const next = std::lower_bound(times.begin(), times.end(), step.begin);
-        return next != times.end() && *next < step.end;
-      }));
-}
-
 /// Says what the host does where that is no computing, and advises accordingly.
 void describe_host_work(rule_context const& run, idle_work const& all, bool between,
                         rule_result& made) {
-  constexpr double least_loads = 2.0;  // steps: the first one loads what all of them use
   bool has_pages = false;
   for (std::size_t row = 0; row < run.rows.size(); ++row)
     has_pages = has_pages || (run.is_judged(row) && run.is_timed_work(row, counter_scope::self) &&
@@ -288,10 +273,11 @@ void describe_host_work(rule_context const& run, idle_work const& all, bool betw
     made.title += ", or makes CUDA graphs";
     made.advice =
         "record again: the Strata that recorded this did not record calls that make graphs";
-  } else if (double const loads = steps_that_load_code(run);
-             !between && loads >= least_loads &&
-             loads >= 0.5 * static_cast<double>(run.in.source.steps.size())) {
-    made.title += ", and loads code for the GPU in " + amount_text(loads, "step", "steps");
+  } else if (double const loads = run.steps_that_load_code(); !between && loads > 0.0) {
+    double const steps = run.in.steps.typical_count();
+    made.title += ", and loads code for the GPU in " +
+                  (loads < steps ? amount_text(loads) + " of " + amount_text(steps) + " steps"
+                                 : std::string("each step"));
     made.advice =
         "use the same sizes in each step (pad lengths to a few), or load what each size needs "
         "before the loop: libraries and compilers make kernels for sizes that are new";

@@ -305,6 +305,22 @@ double rule_context::at_roof_ns(double amount, std::string_view roof) const noex
   return amount / in.roofline.rate_of(roof) * 1e9;
 }
 
+double rule_context::steps_that_load_code() const {
+  constexpr double least = 2.0;        // steps; chosen: the first one loads what all of them use
+  constexpr double least_part = 0.75;  // of the steps; chosen
+  std::vector<std::int64_t> times;
+  for (memory_record const& made : in.source.memory)
+    if (made.kind == memory_kind::device_static && made.allocates != 0) times.push_back(made.time);
+  std::sort(times.begin(), times.end());
+  std::size_t const first = in.steps.without_first && !in.source.steps.empty() ? 1 : 0;
+  auto const loads = static_cast<double>(std::count_if(
+      in.source.steps.begin() + first, in.source.steps.end(), [&](step_record const& step) {
+        auto const next = std::lower_bound(times.begin(), times.end(), step.begin);
+        return next != times.end() && *next < step.end;
+      }));
+  return loads >= least && loads >= least_part * in.steps.typical_count() ? loads : 0.0;
+}
+
 std::size_t rule_context::row_of(kernel_row const& kernel) const noexcept {
   auto const found = row_places_.find(kernel.path_id);
   return found == row_places_.end() ? 0 : found->second;

@@ -160,6 +160,10 @@ class rule_context {
 
   // Kernels.
   std::size_t row_of(kernel_row const& kernel) const noexcept;
+  /// Of the typical steps, those in which code for the device is loaded, as far as it has variables
+  /// of its own; 0 where these are few. Source: cuDNN's attention with a cache that grows by one
+  /// each token (PyTorch, H200, CUDA 13.0).
+  double steps_that_load_code() const;
   /// Whether a range's own kernels are mostly collectives: these wait for other ranks, and leave
   /// SMs free by design.
   bool is_of_collectives(std::size_t row) const noexcept;

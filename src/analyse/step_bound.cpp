@@ -394,8 +394,11 @@ class bound_sentence {
       bool const pages = is_own && awaits_pages();
       bool const sleeps =
           is_own && !pages && run_.cpu.sleeps(run_.in.steps.idle_of(cause) - idle_between(cause));
-      return std::string(sleeps ? "Idle" : entry_of(cause).bound) + ": " + idle + ", mostly " +
+      bool const loads = is_own && !is_between(cause) && run_.steps_that_load_code() > 0.0;
+      return std::string(sleeps && !loads ? "Idle" : entry_of(cause).bound) + ": " + idle +
+             ", mostly " +
              (pages    ? "while the CPU waits for pages of managed memory"
+              : loads  ? "while the program computes on the CPU and loads code for the GPU"
               : sleeps ? "while the program sleeps or waits for something else"
                        : std::string(entry_of(cause).meanwhile)) +
              (is_between(cause) ? ", between steps." : ".");

@@ -337,7 +337,7 @@ void name_same_time(std::vector<finding>& findings) {
     if (calls.rule != "varying-calls") continue;
     auto const has_it = [&](finding const& other) {
       return std::any_of(other.ranges.begin(), other.ranges.end(), [&](finding_range const& range) {
-        return range.part == finding_part::host_work && range.row == calls.row &&
+        return range.part == finding_part::host_work && !range.between && range.row == calls.row &&
                range.cost_ns_per_step >= nearly_all * calls.cost_ns_per_step;
       });
     };

@@ -113,7 +113,9 @@ inline void write_answer(text_writer& out, report_input const& input, std::size_
   }
   write("together:  ", together_text(table.together, input.analysed), {});
   write("unknown:   ", unknown_text(input), {});
-  std::string more = more_findings(rest);
+  bool const has_none = shown == 0 && input.source.traced && input.analysed.gpu_busy_ns > 0.0;
+  std::string more = has_none ? "no known fix shortens the " + std::string(input.analysed.whole())
+                              : more_findings(rest);
   if (!without_gain.empty()) add_part(more, "alone no gain: " + without_gain, "; ");
   add_part(more, undecided_text(table.undecided), "; ");
   write("more:      ", more, {});

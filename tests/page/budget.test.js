@@ -56,41 +56,34 @@ test("steps are read in groups", () => {
   ]);
 });
 
-/** A finding of [range, cost]. */
-const findingIn = (gain, ranges, shortens = true) => ({
-  shortens_step: shortens,
-  gain_ns_per_step: gain,
-  ranges: ranges.map(([range, cost]) => ({range, cost_ns_per_step: cost})),
-});
-/** A part of [range, ns, finding]. */
+const findingOf = (gain, shortens = true) =>
+  ({shortens_step: shortens, gain_ns_per_step: gain});
+/** A part of [ns, finding]. */
 const partOf = items => ({
-  ns: items.reduce((all, [, ns]) => all + ns, 0),
-  items: items.map(([range, ns, finding]) => ({range, ns, finding})),
+  ns: items.reduce((all, [ns]) => all + ns, 0),
+  explained: new Map(items.filter(([, finding]) => finding).map(([ns, finding]) => [finding, ns])),
 });
 
-test("a part has the finding that gains it most, by costs of ranges that it explains", () => {
-  const atomics = findingIn(40, [[4, 60], [5, 20]]);
-  const spills = findingIn(30, [[5, 30]]);
-  const hidden = findingIn(90, [[4, 90]], false);
+test("a part has the finding that gains it most, by the time that it explains", () => {
+  const atomics = findingOf(40);
+  const spills = findingOf(30);
+  const hidden = findingOf(90, false);
   const found = (part, others = []) => page.findingOf(part, [part, ...others]);
-  const most = partOf([[4, 100, atomics], [4, 300, hidden], [5, 50, spills]]);
-  assert.deepStrictEqual(found(most), {finding: atomics, gain: 30});
-  assert.deepStrictEqual(found(partOf([[4, 100, atomics], [5, 10, atomics]])),
-    {finding: atomics, gain: 40});
-  assert.deepStrictEqual(found(partOf([[5, 90, spills]])), {finding: spills, gain: 30});
+  const most = partOf([[100, atomics], [300, hidden], [50, spills]]);
+  assert.deepStrictEqual(found(most), {finding: atomics, gain: 40});
+  assert.deepStrictEqual(found(partOf([[90, spills]])), {finding: spills, gain: 30});
   // What nothing explains, and what no step gains of.
-  assert.strictEqual(found(partOf([[4, 100, undefined], [4, 50, hidden]]), [most]), null);
-  // Of a range below two limiters each part has its share of what the finding explains, whatever
-  // else they have of that range: together no more than all.
-  const least = partOf([[4, 100, atomics]]);
-  const rest = partOf([[4, 300, atomics], [5, 10, atomics], [4, 900, undefined]]);
-  assert.strictEqual(found(least, [rest]).gain, 7.5);
-  assert.strictEqual(found(rest, [least]).gain, 32.5);
+  assert.strictEqual(found(partOf([[100, undefined], [50, hidden]]), [most]), null);
+  // Of kernels below two limiters each part has its share: together no more than all.
+  const least = partOf([[100, atomics]]);
+  const rest = partOf([[300, atomics], [900, undefined]]);
+  assert.strictEqual(found(least, [rest]).gain, 10);
+  assert.strictEqual(found(rest, [least]).gain, 30);
 });
 
 test("no part gains more than it takes", () => {
-  const finding = findingIn(90, [[2, 9]]);
-  const part = partOf([[2, 50, finding]]);
+  const finding = findingOf(90);
+  const part = partOf([[50, finding]]);
   assert.strictEqual(page.findingOf(part, [part]).gain, 50);
 });
 

@@ -372,7 +372,8 @@ TEST_CASE("the account: what is unknown names a kernel that no finding explains"
   CHECK(a.find("few-blocks")->ranges[0].kernel == "work");
   CHECK(a.find("few-blocks")->evidence[0].kernel == "work");
   REQUIRE(a.input.account.largest_unknown() != nullptr);
-  CHECK(a.input.account.largest_unknown()->about.find("longest kernel matvec") == 0);
+  CHECK(a.input.account.largest_unknown()->about.find("longest kernel without a finding matvec") ==
+        0);
 }
 
 TEST_CASE("the account: of several kernels the tensor cores work for those that may multiply") {

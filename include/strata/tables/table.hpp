@@ -65,7 +65,7 @@ inline std::string where_text(profile_environment const& e) {
   return line;
 }
 
-/// `step 2.74 ms (mean of 10, median ..., p95 ...)`, or `whole run 1.20 s (no STRATA_STEP)`.
+/// `step 2.74 ms (mean of 10, median ..., longest ...)`, or `whole run 1.20 s (no STRATA_STEP)`.
 inline std::string step_text(steps_summary const& steps, bool has_steps) {
   if (!steps.from_steps)
     return sentence("whole run ") << time_text(steps.mean_ns)
