@@ -224,7 +224,7 @@ void starve_windows(std::string const& folder) {
     armed.store(false);
     if (!counted) continue;
     std::string const report = folder + "/00" + std::to_string(i / 6) + "/profile.json";
-    for (int wait = 0; wait < 500 && access(report.c_str(), R_OK) != 0; ++wait) usleep(10'000);
+    for (int wait = 0; wait < 9'000 && access(report.c_str(), R_OK) != 0; ++wait) usleep(10'000);
   }
 }
 
@@ -242,7 +242,7 @@ std::string trigger_of(std::string const& settings) {
   std::string const settings = std::string(options) + ",out=" + folder;
   (void)setenv("STRATA", settings.c_str(), 1);
   (void)!std::freopen((folder + ".err").c_str(), "w", stderr);
-  (void)alarm(60);
+  (void)alarm(200);
   has_device = what != "fold" && what != "start";
   if (has_device) {
     CONTROL(fake_set_auto_delivery)(what == "batch" ? 4000 : 50);
