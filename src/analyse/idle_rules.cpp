@@ -440,6 +440,11 @@ class copy_finder {
     double const least_ns = std::max(run.in.steps.period_copies_ns(), kernels_ns_);
     double const most = std::max(0.0, run.in.steps.period_busy_ns() - least_ns);
     if (held_ns > 0.0) hidden_ = run.is_worth(most) ? std::min(1.0, most / held_ns) : 0.0;
+    double copies_ns = 0.0;
+    for (vec<copy_time> const* const list : {&run.in.steps.copies, &run.in.steps.copies_between})
+      for (copy_time const& time : *list)
+        if (time.pageable == is_pageable_ && !time.in_place) copies_ns += time.alone_ns;
+    are_kernels_short_ = copies_ns > least_longer * kernels_ns_;
   }
 
   rule_result find() {
@@ -462,7 +467,7 @@ class copy_finder {
           "make the streams of copies by cudaStreamCreateWithFlags(cudaStreamNonBlocking), or "
           "launch kernels in streams of their own, not in the legacy default stream; events then "
           "say what waits for a copy";
-    } else if (held_ns_ > 0.5 * alone_ns && alone_ns <= least_longer * kernels_ns_) {
+    } else if (held_ns_ > 0.5 * alone_ns && !are_kernels_short_) {
       made_.advice =
           "begin the copies a layer or a step ahead, into a second buffer: they have a stream of "
           "their own, and kernels of another one wait for them; or copy less";
@@ -470,7 +475,7 @@ class copy_finder {
       made_.advice =
           "copy them together: pack them into one buffer beside which a kernel gathers "
           "or scatters, or use cudaMemcpyBatchAsync; leave on the GPU what can stay there";
-    } else if (!is_pageable_ && alone_ns > least_longer * kernels_ns_) {
+    } else if (!is_pageable_ && are_kernels_short_) {
       made_.advice = "copy less, or leave the data on the GPU: kernels are too short to hide it";
     } else if (!is_pageable_ && alone_ns < 0.5 * (all_[0].ns + all_[1].ns)) {
       made_.advice = "begin the copy earlier, or copy less: the rest of it is hidden";
@@ -492,9 +497,8 @@ class copy_finder {
   }
   /// The same, or kernels of another stream wait for them, which are long enough to hide them.
   bool is_held_apart(copy_time const& time) const noexcept {
-    bool const are_long = run_.in.steps.copies_alone_ns <= least_longer * kernels_ns_;
     bool const waits = hidden_ > 0.0 && is_pinned(time) && are_held(time, time.held_ns);
-    return (waits && are_long) || is_held_by_streams(time);
+    return (waits && !are_kernels_short_) || is_held_by_streams(time);
   }
 
   void look(vec<copy_time> const& list, vec<idle_time> const& idle_times, bool between) {
@@ -512,7 +516,7 @@ class copy_finder {
       bool const in_pieces = run_.in.steps.from_steps && are_pieces(time, rate);
       if ((time.pageable || in_pieces) && is_finite(pinned_ns) && time.ns > 0.0)
         cost -= time.alone_ns * std::min(1.0, pinned_ns / time.ns);
-      if (is_held_apart(time)) cost = hidden_ * time.alone_ns;
+      if (is_held_apart(time)) cost = hidden_ * time.alone_ns + idle_ns;
       if (!run_.is_worth(cost)) continue;
       if (is_held_by_streams(time)) by_streams_ns_ += time.alone_ns;
       if (!is_pageable_ && are_held(time, time.held_ns)) held_ns_ += time.alone_ns;
@@ -550,6 +554,7 @@ class copy_finder {
   double alone_ns_[2] = {};     // in steps, and between them
   double idle_ns_ = 0.0;
   rule_result made_;
+  bool are_kernels_short_;      // beside all copies of this memory
 };
 
 /// Managed memory that was allocated before the recording began: its migrations are not recorded,
