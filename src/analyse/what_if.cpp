@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <utility>
 #include <vector>
 
 STRATA_BEGIN
@@ -112,6 +111,7 @@ inline void add_change(std::vector<what_if>& changes, what_if const& more) {
         &what_if::waits, &what_if::allocations, &what_if::graphs})
     change->*part = std::max(0.0, change->*part + more.*part - 1.0);
   change->any_order = change->any_order || more.any_order;
+  change->joined = change->joined || more.joined;
   // Of a few bytes nothing stays, nor does the host wait for them.
   constexpr double noticed = 0.01;
   if (change->copies < noticed) change->copies = 0.0;
@@ -168,12 +168,22 @@ std::vector<double> predict(profile const& source, call_tree const& folded,
 namespace detail {
 namespace {
 
+/// `at_best`: as much of the kernels goes as may go at best.
 std::vector<what_if> changes_of(finding const& cause, call_tree const& folded,
-                                step_analysis const& steps) {
+                                step_analysis const& steps, bool at_best = false) {
   std::vector<what_if> changes;
-  for (finding_range const& range : cause.ranges) {
+  for (finding_range range : cause.ranges) {
+    bool const joins = at_best && range.part == finding_part::launches && range.best_ns > 0.0;
+    if (at_best && range.part == finding_part::kernels)
+      range.cost_ns_per_step = std::max(range.cost_ns_per_step, range.best_ns);
     what_if change;
     if (fix_of(range, folded.rows(), steps, change)) add_change(changes, change);
+    if (!joins) continue;
+    range.part = finding_part::kernels;
+    range.cost_ns_per_step = range.best_ns;
+    if (!fix_of(range, folded.rows(), steps, change)) continue;
+    change.joined = true;
+    add_change(changes, change);
   }
   return changes;
 }
@@ -230,23 +240,15 @@ class step_predictor {
 
  private:
   /// Where more of the kernels may go than is sure. `changes`: those of the cause without that.
-  void predict_best(finding& cause, std::vector<what_if> changes) {
-    double const then = replay_.step_ns(changes);
-    bool has_more = false;
-    for (finding_range range : cause.ranges) {
-      range.cost_ns_per_step = range.best_ns;
-      bool const joins = std::exchange(range.part, finding_part::kernels) == finding_part::launches;
-      what_if more;
-      if (!fix_of(range, folded_.rows(), steps_, more)) continue;
-      for (what_if& change : changes) {
-        if (change.row != more.row || change.below) continue;
-        change.kernels = std::min(change.kernels, more.kernels);
-        change.joined = joins;
-        has_more = true;
-      }
-    }
-    if (!has_more) return;
-    double const gain = then - replay_.step_ns(changes);
+  void predict_best(finding& cause, std::vector<what_if> const& changes) {
+    double of_kernels = 0.0;
+    for (finding_range const& range : cause.ranges) of_kernels += range.best_ns;
+    if (!(of_kernels > 0.0)) return;
+    double const more =
+        replay_.step_ns(changes) - replay_.step_ns(changes_of(cause, folded_, steps_, true));
+    // What launches leave beyond the kernels' time are gaps between these.
+    double const busy = std::min(more, of_kernels);
+    double const gain = busy + (more - busy) * own_part(cause);
     if (gain > 0.0) cause.best_step_ns = std::max(0.0, cause.predicted_step_ns - gain);
   }
   /// Idle time that recording adds is nobody's gain.

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sample_profile.hpp"
@@ -531,6 +532,41 @@ TEST_CASE("idle time that recording adds is nobody's gain, also beside a cause o
   predict_steps(findings, step.source, step.tree, steps);
   // The step without recording is 100 us of kernels and 100 us of idle time.
   CHECK(findings[1].with_first_ns == doctest::Approx(200'000 - 100'000 - 50'000).epsilon(0.02));
+}
+
+TEST_CASE("at best, kernels of one range gain what each of them may") {
+  program p;
+  p.run(4, [&] {
+    p.kernels(p.a, 4, 100 * us);
+    p.wait();
+  });
+  answer const step(p);
+  std::vector<finding> findings{cause(of_kernels, 160'000)};
+  findings[0].cost_ns_per_step = 320'000;
+  findings[0].ranges[0].best_ns = 176'000;
+  findings[0].ranges.push_back(findings[0].ranges[0]);
+  double const now = step.steps.mean_ns;
+  predict_steps(findings, step.source, step.tree, step.steps);
+  CHECK(findings[0].predicted_step_ns == doctest::Approx(now - 320'000));
+  CHECK(findings[0].best_step_ns == doctest::Approx(now - 352'000));
+  // At best no less goes than is sure.
+  findings[0].ranges[1].best_ns = 100'000;
+  predict_steps(findings, step.source, step.tree, step.steps);
+  CHECK(findings[0].best_step_ns == doctest::Approx(now - 336'000));
+}
+
+TEST_CASE("at best, launches end gaps between kernels, but not what recording adds to these") {
+  program const p = launches_of_100();
+  answer const step(p);
+  step_analysis slowed = step.steps;
+  slowed.unrecorded_ns = 200'000;
+  for (step_analysis const* const steps : {&step.steps, &std::as_const(slowed)}) {
+    std::vector<finding> findings{cause(of_launches, 200'000)};
+    findings[0].ranges[0].best_ns = 99'000;
+    predict_steps(findings, step.source, step.tree, *steps);
+    CHECK(findings[0].predicted_step_ns - findings[0].best_step_ns ==
+          doctest::Approx(99'000 + 99 * 500 * steps->own_idle_part()));
+  }
 }
 
 TEST_CASE("the first causes together gain what each of them gains, and no more than they cost") {
