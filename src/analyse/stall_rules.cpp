@@ -79,6 +79,24 @@ load_chain chain_of(rule_context const& run, std::size_t row, kernel_row const& 
   return is_chain ? chain : load_chain();
 }
 
+/// What a chain that is too short to be seen would take less. The loads that go take their work
+/// with them, also what other causes have of it; what is left takes no less than its limit.
+double best_ns_of(rule_context const& run, std::size_t row, load_chain const& chain) noexcept {
+  range_limit const& load = run.load(row);
+  double const sectors = run.own(row, "l1_global_load_sectors");
+  double const of_l1 = part_of(sectors, run.own(row, "l1_sectors"));
+  double const of_l2 = part_of(32.0 * sectors, run.own(row, "l2_bytes"));
+  double const of_hbm = part_of(run.own(row, "hbm_read_bytes"), run.own(row, "hbm_bytes"));
+  double const shared = part_of(load.units[gpu_unit::shared], load.units[gpu_unit::l1]);
+  fix_of_kernels fix;
+  fix.leaves(gpu_unit::lsu, 1.0 - chain.best * of_l1);
+  fix.leaves(gpu_unit::l1, 1.0 - chain.best * of_l1 * (1.0 - shared));
+  fix.leaves(gpu_unit::l2, 1.0 - chain.best * of_l2);
+  fix.leaves(gpu_unit::hbm, 1.0 - chain.best * std::min(of_l2, of_hbm));
+  fix.ends_waits(chain.best * load.time_ns);
+  return std::min(fix.saved_ns(load), load.time_ns - fix.least_ns(load));
+}
+
 /// "; each load of a warp waits for the one before: 6,000 in sequence, of about 145 ns, take 69 %
 /// of the kernel's time".
 std::string chain_clause(load_chain const& chain) {
@@ -150,7 +168,7 @@ rule_result latency_bound(rule_context const& run) {
             row, gain,
             use_clause(load) + (chain.loads > 0.0 ? chain_clause(chain) : stall_clause(most)) +
                 "; the kernel is " + launch_text(run, kernel));
-        seen.best_ns = chain.best * ns;
+        seen.best_ns = best_ns_of(run, row, chain);
         seen.advice = !is_told            ? advice_without_stall
                       : chain.loads > 0.0 ? advice_of_chains
                                           : most.stall->advice;
