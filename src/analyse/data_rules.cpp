@@ -64,8 +64,8 @@ rule_result copying_kernel(rule_context const& run) {
         double const stores = run.own(row, "global_store_bytes");
         bool const has_few = run.own(row, "predicated_on_instructions") <= most_by_byte * loads;
         // Divisions of integers compute addresses: what they bound is a cause of its own.
-        bool const divides =
-            arithmetic_of(run, row).dividing > 0.0 && !is_bound_by_instructions(run, row);
+        thread_arithmetic const done = arithmetic_of(run, row);
+        bool const divides = done.dividing > 0.0 && !is_bound_by_instructions(run, row);
         if (!moves_values(run, row) || !(has_few || divides) || may_compute(run, row) ||
             ns < least_of_step * run.step_ns)
           return std::nullopt;
@@ -75,8 +75,11 @@ rule_result copying_kernel(rule_context const& run) {
             row, gain,
             "Data is moved as it is, unless integers are computed from it: " + bytes_text(loads) +
                 " a step are loaded and " + bytes_text(stores) +
-                " stored, without floating-point arithmetic or conversions of values; what reads "
-                "a copy could read the original, by its indices");
+                " stored, without floating-point arithmetic or conversions of values" +
+                (done.constants > 0.0 ? " (its multiply-adds of half precision, about one for each "
+                                        "division of integers, are taken for constants of these)"
+                                      : "") +
+                "; what reads a copy could read the original, by its indices");
         run.prove_own(seen, "global_load_bytes", "B");
         run.prove_own(seen, "global_store_bytes", "B");
         run.prove_own(seen, "predicated_on_instructions", "instructions");

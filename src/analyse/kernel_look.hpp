@@ -87,17 +87,20 @@ struct thread_arithmetic {
   double floating = 0.0;  ///< that add and multiply floating-point numbers
   double dividing = 0.0;  ///< by which integers are divided
   double special = 0.0;   ///< other special functions, as far as is known
+  /// Multiply-adds of half precision that are taken for constants of divisions, none of the above.
+  double constants = 0.0;
 };
 
 /// A division of integers by what is known when it runs only is a reciprocal between two
 /// conversions, without arithmetic of floating-point numbers. A special function beside such
 /// arithmetic may be of that (exp, sin, a root, a reciprocal), and the conversions too: it divides
 /// no integers for all that is known. Constants of a division look like multiply-adds of half
-/// precision, which the compiler writes them as.
-/// Source: 7 of them beside 6 divisions in a kernel that only moves values (H200, CUDA 13.0).
+/// precision, which the compiler writes them as: nothing that is counted tells so many apart.
 inline thread_arithmetic arithmetic_of(rule_context const& run, std::size_t row) noexcept {
   constexpr double conversions_by_division = 2.0;
-  constexpr double most_constants = 2.0;  // of a division; chosen
+  // Of a division, rounded up. Source: 7 of them beside 6 divisions in a kernel that only moves
+  // values (H200, CUDA 13.0).
+  constexpr double most_constants = 1.25;
   double floating = 0.0;
   for (std::string_view const key :
        {"fadd", "fmul", "ffma", "dadd", "dmul", "dfma", "hadd", "hmul"})
@@ -108,9 +111,11 @@ inline thread_arithmetic arithmetic_of(rule_context const& run, std::size_t row)
   auto const divisions = [&](double beside) {
     return std::max(0.0, std::min(special - beside, converting / conversions_by_division));
   };
-  if (half > most_constants * divisions(floating)) floating += half;
+  bool const computes = half > most_constants * divisions(floating);
+  if (computes) floating += half;
   double const divided = divisions(floating);
-  return {floating, (1.0 + conversions_by_division) * divided, std::max(0.0, special - divided)};
+  return {floating, (1.0 + conversions_by_division) * divided, std::max(0.0, special - divided),
+          computes ? 0.0 : half};
 }
 
 /// The part of the instructions that are integer ones or divide integers; 0 where it is unknown.

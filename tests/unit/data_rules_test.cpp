@@ -83,7 +83,18 @@ TEST_CASE(
   CHECK(cost_of(p.made, "copying-kernel") == 0.0);
   p.set(p.attention, "sm__inst_executed_pipe_xu.sum", 0.003 * bytes / 32);  // with reciprocals
   CHECK(cost_of(p.made, "copying-kernel") == doctest::Approx(kernel_ns));
-  has(title_of(p.made, "copying-kernel"), "what reads a copy could read the original");
+  has(title_of(p.made, "copying-kernel"), "of values; what reads a copy could read the original");
+  // As many multiply-adds of half precision may be constants; more compute.
+  double const divisions = 0.001 * bytes;
+  auto const multiply_add = [&](double times) {
+    return with(p, [&](program& o) {
+      o.set(o.attention, "smsp__sass_thread_inst_executed_op_hfma_pred_on.sum", times * divisions);
+    });
+  };
+  has(title_of(multiply_add(1.2).made, "copying-kernel"),
+      "of values (its multiply-adds of half precision, about one for each division of integers, "
+      "are taken for constants of these); what reads");
+  CHECK(cost_of(multiply_add(1.3).made, "copying-kernel") == 0.0);
   CHECK(cost_of(with(p, [](program& o) { o.made.kernel_names[0] = {"hash_kernel"}; }).made,
                 "copying-kernel") == 0.0);
   p.set(p.attention, conversions, 0.006 * bytes);  // of values, too
