@@ -46,9 +46,10 @@ class fix_of_kernels {
     for (double& ns : added_ns_) ns = 0.0;
   }
 
-  /// The fix leaves this part of a unit's work.
+  /// The fix leaves this part of a unit's work; of several parts the smallest.
   fix_of_kernels& leaves(gpu_unit unit, double part) noexcept {
-    left_[static_cast<std::size_t>(unit)] = std::max(0.0, std::min(1.0, part));
+    double& left = left_[static_cast<std::size_t>(unit)];
+    left = std::max(0.0, std::min(left, part));
     return *this;
   }
   /// The fix brings a unit work for this long at its peak.

@@ -210,16 +210,21 @@ rule_result uncoalesced(rule_context const& run) {
 
 namespace {
 
-/// The same where all instructions go that compute addresses: those of values stay, and accesses to
-/// these fill the lines of L1.
-fix_of_kernels without_integers(rule_context const& run, std::size_t row, fix_of_kernels fix) {
+/// The fix of the spills, where also all instructions go that compute addresses: those of values
+/// stay.
+fix_of_kernels without_addresses(rule_context const& run, std::size_t row, fix_of_kernels fix) {
+  if (!is_finite(run.own(row, "fadd"))) return fix;
   thread_arithmetic const done = arithmetic_of(run, row);
-  double const values =
-      part_of(done.floating + done.special, run.own(row, "predicated_on_instructions"));
+  double const values = (done.floating + done.special) / run.own(row, "predicated_on_instructions");
   for (gpu_unit const unit : instruction_units) fix.leaves(unit, values);
+  return fix;
+}
+
+/// A fix, where also accesses to values fill the lines of L1.
+fix_of_kernels in_whole_lines(rule_context const& run, std::size_t row, fix_of_kernels fix) {
   double const asked = run.own(row, "global_load_bytes") + run.own(row, "global_store_bytes");
   for (gpu_unit const unit : {gpu_unit::lsu, gpu_unit::l1})
-    fix.leaves(unit, part_of(asked, run.own(row, "l1_data_bytes")));
+    fix.leaves(unit, asked / run.own(row, "l1_data_bytes"));
   return fix;
 }
 
@@ -266,21 +271,27 @@ rule_result register_spills(rule_context const& run) {
                                 : "Local memory (spilled registers, or arrays with a variable "
                                   "index") +
                 ") takes L1 or L2 for " + percent_text(taken) + " of the time");
-        constexpr double much_more = 1.1;  // times the gain; chosen
-        double const best = run.gains.gain(row, without_integers(run, row, fix));
-        double const integers = part_of_integers(run, row);
-        if (integers >= mostly_integers && best > much_more * gain) {
-          seen.best_ns = best;
-          seen.advice =
-              "pass scalars instead of arrays, or unroll the loops over an index; then compute an "
-              "address once for 16 bytes, without divisions";
-          seen.title += "; then instructions bound it, of which " + percent_text(integers) +
-                        " are integer ones, as of addresses";
-        }
         if (has_few)
           seen.advice =
               "unroll the loops over its index, so that it is in registers, or pass scalars; "
               "__launch_bounds__ may leave too few registers";
+        constexpr double much_more = 1.1;  // times the gain; chosen
+        fix_of_kernels const fewer = without_addresses(run, row, fix);
+        double const best = run.gains.gain(row, in_whole_lines(run, row, fewer));
+        double const integers = part_of_integers(run, row);
+        // Where something else bounds it then, fewer instructions alone change nothing.
+        if (integers >= mostly_integers && best > much_more * gain &&
+            run.gains.gain(row, fewer) > gain) {
+          seen.best_ns = best;
+          seen.advice =
+              has_few ? "unroll the loops over its index, so that it is in registers, or pass "
+                        "scalars (__launch_bounds__ may leave too few registers); then compute an "
+                        "address once for 16 bytes, without divisions"
+                      : "pass scalars instead of arrays, or unroll the loops over an index; then "
+                        "compute an address once for 16 bytes, without divisions";
+          seen.title += "; then instructions bound it, of which " + percent_text(integers) +
+                        " are integer ones, as of addresses";
+        }
         run.prove_own(seen, "l1_local_load_sectors", "sectors");
         run.prove_own(seen, "l1_local_store_sectors", "sectors");
         run.prove_own(seen, "l1_data_bytes", "B");

@@ -315,11 +315,29 @@ TEST_CASE("register-spills: what integer instructions take then") {
   CHECK(cost_of(p.made, "register-spills") == exactly(above(0.5)));
   // At best device memory moves what threads load, though they are a tenth of L1's sectors.
   CHECK(best_gain(p) == doctest::Approx(above_hbm(0.04)).epsilon(0.001));
+  has(std::string(answer(p.made).find("register-spills")->advice),
+      "__launch_bounds__ may leave too few registers); then compute an address once");
+  // What is left of L1 goes only as far as is known, and never comes back.
+  program unknown = p;
+  unknown.drop("smsp__sass_data_bytes_mem_global_op_st.sum");
+  CHECK(best_gain(unknown) == doctest::Approx(0.9 * kernel_ns).epsilon(0.001));
+  program asked = p;
+  asked.set(p.attention, "smsp__sass_data_bytes_mem_global_op_ld.sum",
+            0.3 * 128 * 0.8 * program::l1_peak * kernel_ns);
+  asked.set(p.attention, "dram__bytes_read.sum", moved);
+  CHECK(best_gain(asked) == doctest::Approx(0.9 * kernel_ns).epsilon(0.001));
   program fewer = p;  // what is left of L1 takes as long
   fewer.use(fewer.attention, "issue", 0.08);
   CHECK_FALSE(best_gain(fewer) > 0.0);
   p.set(p.attention, "smsp__sass_thread_inst_executed_op_integer_pred_on.sum", 0.59 * 32e6);
   CHECK_FALSE(best_gain(p) > 0.0);
+  // L1 bounds it, not instructions.
+  program of_l1 = spilling(0.6);
+  of_l1.set(of_l1.attention, "smsp__sass_data_bytes_mem_global_op_ld.sum", moved);
+  of_l1.set(of_l1.attention, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", moved / 32);
+  of_l1.set(of_l1.attention, "smsp__sass_thread_inst_executed_pred_on.sum", 32e6);
+  of_l1.set(of_l1.attention, "smsp__sass_thread_inst_executed_op_integer_pred_on.sum", 0.65 * 32e6);
+  CHECK_FALSE(best_gain(of_l1) > 0.0);
 }
 
 TEST_CASE("register-spills: a few values in memory are a compiler's choice") {
