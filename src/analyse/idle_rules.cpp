@@ -86,6 +86,8 @@ struct alike_launches {
   double blocks = 0.0;   ///< of a launch, at most
   double times = 0.0;    ///< that each of them is launched, at most
   double best_ns = 0.0;  ///< what one launch of each would take less
+  bool same_blocks = true;
+  bool same_times = true;
 };
 
 /// None in a range of which a kernel as often fills more of the GPU: layers have such kernels, and
@@ -112,6 +114,10 @@ alike_launches alike_launches_of(rule_context const& run, std::size_t row) noexc
     if (times < many) continue;
     if (!is_small) return {};
     alike += times;
+    bool const is_first = !(made.kernels > 0.0);
+    made.same_blocks = made.same_blocks && kernel.blocks_min == kernel.blocks_max &&
+                       (is_first || made.blocks == blocks);
+    made.same_times = made.same_times && (is_first || made.times == times);
     made.kernels += 1.0;
     made.blocks = std::max(made.blocks, blocks);
     made.times = std::max(made.times, times);
@@ -120,13 +126,14 @@ alike_launches alike_launches_of(rule_context const& run, std::size_t row) noexc
   return alike > mostly * launches ? made : alike_launches();
 }
 
-/// "; in processors, 5 kernels of 1 block are launched 384 times each".
+/// "; in processors, 5 kernels of up to 8 blocks are launched 384 times each".
 std::string alike_text(std::string const& range, alike_launches const& of) {
   bool const is_one = of.kernels < 1.5;
   return "; " + (range.empty() ? range : "in " + range + ", ") +
-         amount_text(of.kernels, "kernel of ", "kernels of ") +
+         amount_text(of.kernels, "kernel of ", "kernels of ") + (of.same_blocks ? "" : "up to ") +
          amount_text(of.blocks, "block", "blocks") + (is_one ? " is" : " are") + " launched " +
-         amount_text(of.times, "time", "times") + (is_one ? "" : " each");
+         (of.same_times ? "" : "up to ") + amount_text(of.times, "time", "times") +
+         (is_one ? "" : " each");
 }
 
 void prove_idle(rule_context const& run, candidate& seen, idle_time const& idle,
@@ -433,6 +440,11 @@ class copy_finder {
         is_pageable_(memory == host_memory::pageable),
         rates_{pinned_rate(run, false), pinned_rate(run, true)},
         kernels_ns_(run.in.steps.period_busy_ns() - run.in.steps.period_copies_alone_ns()) {
+    double copies_ns = 0.0;
+    for (vec<copy_time> const* const list : {&run.in.steps.copies, &run.in.steps.copies_between})
+      for (copy_time const& time : *list)
+        if (time.pageable == is_pageable_ && !time.in_place) copies_ns += time.alone_ns;
+    are_kernels_short_ = copies_ns > least_longer * kernels_ns_;
     double held_ns = 0.0;
     for (copy_time const& time : run.in.steps.copies)
       if (is_held_apart(time)) held_ns += time.alone_ns;
@@ -440,11 +452,6 @@ class copy_finder {
     double const least_ns = std::max(run.in.steps.period_copies_ns(), kernels_ns_);
     double const most = std::max(0.0, run.in.steps.period_busy_ns() - least_ns);
     if (held_ns > 0.0) hidden_ = run.is_worth(most) ? std::min(1.0, most / held_ns) : 0.0;
-    double copies_ns = 0.0;
-    for (vec<copy_time> const* const list : {&run.in.steps.copies, &run.in.steps.copies_between})
-      for (copy_time const& time : *list)
-        if (time.pageable == is_pageable_ && !time.in_place) copies_ns += time.alone_ns;
-    are_kernels_short_ = copies_ns > least_longer * kernels_ns_;
   }
 
   rule_result find() {
@@ -547,6 +554,7 @@ class copy_finder {
   bool in_pieces_ = false;  // all of them
   double rates_[2];
   double kernels_ns_;           // of a period, and of all that is no copy
+  bool are_kernels_short_;      // beside all copies of this memory
   double hidden_ = 1.0;         // the part of held copies that can run beside kernels
   double by_streams_ns_ = 0.0;  // of copies that only streams keep apart from kernels
   double held_ns_ = 0.0;        // of copies that kernels of another stream wait for
@@ -554,7 +562,6 @@ class copy_finder {
   double alone_ns_[2] = {};     // in steps, and between them
   double idle_ns_ = 0.0;
   rule_result made_;
-  bool are_kernels_short_;      // beside all copies of this memory
 };
 
 /// Managed memory that was allocated before the recording began: its migrations are not recorded,
