@@ -64,12 +64,16 @@ class host_timeline {
   /// Whether a call makes, changes or uploads a CUDA graph, or was captured into one.
   /// Requires: it is one of the profile.
   bool is_of_graphs(driver_call_record const& call) const noexcept {
-    return makes_graphs(call.kind) || (call.only_captured() && is_work(call.kind)) ||
+    return makes_graphs(call.kind) || is_captured_work(call) ||
            uploads_[static_cast<std::size_t>(&call - source_.launches.data())] != 0;
+  }
+  /// Whether a call was captured into a graph instead of putting work on the device.
+  static bool is_captured_work(driver_call_record const& call) noexcept {
+    return call.only_captured() && is_work(call.kind);
   }
   /// Whether a capture goes on behind a call.
   static bool captures(driver_call_record const& call) noexcept {
-    return call.only_captured() && (makes_graphs(call.kind) || is_work(call.kind));
+    return is_captured_work(call) || (call.only_captured() && makes_graphs(call.kind));
   }
 
   /// Tells `sink(node, cause, ns)` what the thread did from `begin` to `end`, the latest call
@@ -174,7 +178,9 @@ class host_timeline {
   static bool may_contain(range_record const& outer, range_record const& inner) noexcept {
     return outer.thread == inner.thread && outer.end > inner.begin;
   }
-  /// The first launch of a graph uploads it: those behind as many instantiations of their step.
+  /// The first launch of a graph uploads it: the long ones of those behind as many instantiations
+  /// of their step. Which graph a call is of is not recorded: a long launch of an older graph there
+  /// counts too, and so does one behind cuGraphUpload, which has uploaded that graph already.
   void find_uploads() {
     constexpr std::int64_t least = 20'000;  // ns; chosen: a launch takes 5 to 10 us
     uploads_.resize(source_.launches.size(), 0);
@@ -185,7 +191,7 @@ class host_timeline {
       if (last != nullptr && (last->thread != call.thread || last->step != call.step)) made = 0;
       last = &call;
       if (call.kind == api_kind::instantiate) ++made;
-      if (call.kind != api_kind::graph_launch || made == 0) continue;
+      if (call.kind != api_kind::graph_launch || is_captured_work(call) || made == 0) continue;
       --made;
       uploads_[position] = call.end - call.begin >= least ? 1 : 0;
     }

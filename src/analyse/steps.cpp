@@ -86,7 +86,7 @@ class step_details final : public steps_builder {
       graph_time& graph = entry_of(analysed_.graphs, places_.graphs, row, {row});
       graph.instantiations += call.kind == api_kind::instantiate ? part_ : 0.0;
       graph.changes += call.kind == api_kind::graph_change ? part_ : 0.0;
-      graph.launches += call.only_captured() && is_work(call.kind) ? part_ : 0.0;
+      graph.launches += host_timeline::is_captured_work(call) ? part_ : 0.0;
       graph.ns += part_ * static_cast<double>(elapsed(call.begin, call.end));
     }
   }

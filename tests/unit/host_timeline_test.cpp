@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 
@@ -74,6 +75,35 @@ TEST_CASE("the innermost open range is found at any depth") {
   }
   expected[0] = 7'000 - now;
   CHECK(p.from(900, 7'000) == expected);
+}
+
+TEST_CASE("as many first launches of graphs as are instantiated upload them") {
+  using strata::api_kind;
+  strata::profile made;
+  auto const call = [&made](api_kind kind, std::uint8_t flags = 0, std::int64_t ns = 30'000) {
+    strata::driver_call_record record{};
+    record.begin = made.launches.empty() ? 0 : made.launches.back().end;
+    record.end = record.begin + ns;
+    record.kind = kind;
+    record.flags = flags;
+    made.launches.push_back(record);
+  };
+  call(api_kind::instantiate);
+  call(api_kind::instantiate);
+  call(api_kind::graph_launch, strata::driver_call_record::in_capture);  // a child, no first launch
+  for (int i = 0; i < 3; ++i) call(api_kind::graph_launch);
+  strata::detail::host_timeline const host(made, 0);
+  for (std::size_t i = 0; i < made.launches.size(); ++i) {
+    CAPTURE(i);
+    CHECK(host.is_of_graphs(made.launches[i]) == (i < 5));
+  }
+  made.launches.clear();
+  call(api_kind::instantiate);
+  call(api_kind::graph_launch, 0, 19'000);  // too short for an upload
+  call(api_kind::graph_launch);
+  strata::detail::host_timeline const other(made, 0);
+  CHECK_FALSE(other.is_of_graphs(made.launches[1]));
+  CHECK_FALSE(other.is_of_graphs(made.launches[2]));
 }
 
 }  // namespace host_timeline_test
