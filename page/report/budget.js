@@ -181,7 +181,8 @@ function budgetParts(list, kinds, isIdle) {
     const short = kind.name || what;
     const name = short + (kind.means ? " (" + kind.means + ")" : "");
     if (!found.has(what)) {
-      found.set(what, {...kind, name, short, what, isIdle, ns: 0, ranges: new Map(), explained: new Map()});
+      found.set(what,
+        {...kind, name, short, what, isIdle, ns: 0, ranges: new Map(), explained: new Map()});
     }
     const part = found.get(what);
     part.ns += ns;
