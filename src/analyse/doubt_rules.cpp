@@ -73,12 +73,9 @@ std::string what_is_wrong(rule_context const& run, std::size_t row, bool is_coun
          (is_of_memory && allocates ? ", or the driver cleared memory that was allocated here"
                                     : "");
 }
-/// What to do about counts that are too high; empty of what is declared, as the rule says.
-char const* advice_of_counts(bool is_counted) noexcept {
-  return is_counted ? "do not trust these counts: fix the clocks (nvidia-smi --lock-gpu-clocks), "
-                      "and record again"
-                    : "";
-}
+
+constexpr char const* advice_of_counts =
+    "do not trust these counts: fix the clocks (nvidia-smi --lock-gpu-clocks), and record again";
 
 void add_points_above(rule_context const& run, rule_result& made) {
   std::vector<roofline_point const*> const above = points_above(run);
@@ -95,7 +92,7 @@ void add_points_above(rule_context const& run, rule_result& made) {
     if (above.size() > most_of_a_rule)
       title += "; " + std::to_string(above.size() - 1) + " more ranges or kernels are above it";
     candidate seen = run.candidate_of(point.row, 0.0, std::move(title));
-    seen.advice = advice_of_counts(is_counted);
+    if (is_counted) seen.advice = advice_of_counts;
     seen.prove("time_at_roof_ns", point.time_at_roof_ns / point.devices, "ns");
     seen.prove("gpu_busy_ns", point.time_ns / point.devices, "ns");
     made.candidates.push_back(std::move(seen));
@@ -114,7 +111,7 @@ void add_shares_above(rule_context const& run, rule_result& made) {
     std::string title = std::string(key) + " would be " + fixed_string(share.percent, 0) + " %" +
                         what_is_wrong(run, share.row, true, key == "hbm_of_peak");
     candidate seen = run.candidate_of(share.row, 0.0, std::move(title));
-    seen.advice = advice_of_counts(true);
+    seen.advice = advice_of_counts;
     // The catalogue's key outlives the counter table.
     if (metric const* const entry = find_entry(key)) seen.prove(entry->key(), share.percent, "%");
     made.candidates.push_back(std::move(seen));

@@ -183,12 +183,22 @@ TEST_CASE("of less than ten updates nothing is split") {
   CHECK(made.total > 0.0);
 }
 
-TEST_CASE("what was used while nothing was recorded counts for no range") {
+namespace {
+
+/// Two ranges in turns.
+powered in_turns() {
   powered p;
   p.watts = {400.0, 250.0};
   for (int i = 0; i < 300; ++i)
     p.add(static_cast<std::uint32_t>(i % 2), 20.0 + 60.0 * p.part(), 0.0);
   p.read(0.0);
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("what was used while nothing was recorded counts for no range") {
+  powered p = in_turns();
   // Another program uses 1000 W between two windows, of which nothing is recorded.
   std::int64_t const border = p.end / 2;
   for (energy_reading& each : p.readings)
@@ -201,11 +211,7 @@ TEST_CASE("what was used while nothing was recorded counts for no range") {
 }
 
 TEST_CASE("what comes with a late update is of all, but of no range") {
-  powered p;
-  p.watts = {400.0, 250.0};
-  for (int i = 0; i < 300; ++i)
-    p.add(static_cast<std::uint32_t>(i % 2), 20.0 + 60.0 * p.part(), 0.0);
-  p.read(0.0);
+  powered p = in_turns();
   // The counter stands still for a second, in which something else uses 1000 J; and in the first
   // half of a long run each update has twice the time.
   auto const begin = p.readings.begin() + 60;
