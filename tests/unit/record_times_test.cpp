@@ -59,10 +59,10 @@ class timed_run {
   /// What CUPTI's clock shows at a time.
   std::uint64_t shown(std::int64_t time) const { return static_cast<std::uint64_t>(clock_ + time); }
   void set_clock(std::int64_t by) { clock_ += by; }
-  /// As CUPTI's buffers do when one is delivered.
-  void look_at_clock() {
+  /// As CUPTI's buffers do when one is delivered. On a busy machine that may have taken `width`.
+  void look_at_clock(std::int64_t width = 0) {
     detail::clock_sample sample{first_ + now, clock_ + now};
-    (void)store_.clock().read(sample, 1 + now, 1 + now);
+    (void)store_.clock().read(sample, 1 + now - width, 1 + now + width);
     bridge_.add(sample);
   }
 
@@ -413,6 +413,37 @@ TEST_CASE("what was under way when the clock was set keeps its place") {
     CHECK(p.kernels[i].end - p.kernels[i].begin <= 501);
   }
   CHECK(row(p, "a").gpu_busy_ns == 50 * 500);
+}
+
+TEST_CASE("the clock is set while it is read slowly: kernels keep their times") {
+  std::int64_t by = 0;
+  SUBCASE("back") { by = -3'600'000'000'000; }
+  SUBCASE("forth") { by = 3'600'000'000'000; }
+  timed_run run;
+  constexpr std::int64_t width = 4 * tolerance;
+  std::uint32_t const a = run.node("a");
+  auto const launch = [&] {
+    std::uint32_t const id = run.call(a);
+    auto const made = run.kernel_of(id, run.shown(run.now + 100), run.shown(run.now + 600), 7);
+    run.now += 1000;
+    return made;
+  };
+  auto const first = launch();
+  run.look_at_clock(width);
+  run.add(first);
+  auto const second = launch();
+  run.set_clock(by);
+  auto const third = launch();
+  run.look_at_clock(width);
+  run.add(second);
+  run.add(third);
+  profile const p = run.take();
+  CHECK(p.losses.timestamps_lost == 0);
+  REQUIRE(p.kernels.size() == 3);
+  for (kernel_record const& kernel : p.kernels) {
+    CHECK(kernel.begin > -2 * width - ms);
+    CHECK(kernel.end < 2 * width + ms);
+  }
 }
 
 namespace {

@@ -23,6 +23,7 @@ class record_clock {
     has_read_ = false;
     first_ = latest_ = {};
     eras_ = 1;
+    tolerance_ = tolerance;
     era_[0] = {1, INT64_MAX - larger(offset(), std::int64_t{0}), offset(), 0};
   }
 
@@ -32,11 +33,15 @@ class record_clock {
     bool const was_set_back = clock_.read(sample.other, after, before);
     bool const was_set = clock_.close_gap() || was_set_back;
     sample.other = clock_.continued(sample.other);
+    std::int64_t const width = before - after;
     if (was_set && has_read_) {
+      tolerance_ += width_ + width;  // by how much is known no better
       eras_ = smaller(eras_ + 1, max_eras);
       for (std::size_t i = eras_ - 1; i > 0; --i) era_[i] = era_[i - 1];
-      era_[0].since = latest_.other - tolerance;
+      era_[0].since = latest_.other - tolerance_;
+      begun_ = smaller(begun_, era_[0].since);
     }
+    width_ = width;
     if (!has_read_) begun_ = era_[0].since = sample.other - tolerance;
     if (!has_read_ || was_set) first_ = sample;
     has_read_ = true;
@@ -44,7 +49,7 @@ class record_clock {
     era_[0].offset = offset();
     for (std::size_t i = 0; i < eras_; ++i) {
       era_[i].begin = larger(era_[i].since - era_[i].offset, std::int64_t{1});
-      era_[i].end = sample.other + tolerance - era_[i].offset;
+      era_[i].end = sample.other + tolerance_ - era_[i].offset;
     }
     if (latest_.ticks > first_.ticks)
       ns_per_tick_ = static_cast<double>(latest_.other - first_.other) /
@@ -107,6 +112,8 @@ class record_clock {
   std::size_t eras_ = 1;
   bool has_read_ = false;
   std::int64_t begun_ = 0;  // the session
+  std::int64_t tolerance_ = tolerance;
+  std::int64_t width_ = 0;  // of the moment at which it was read last
   clock_sample first_;      // since when it goes at one rate
   clock_sample latest_;
   double ns_per_tick_ = 1.0;
