@@ -42,6 +42,9 @@ class builder {
     // Kernels are counted on one device, ranges on all.
     if (!has_all_records() || source_.counters().devices.size() > 1) return std::nullopt;
     find_counted();
+    call_tree const tree(source_);
+    rows_ = make_kernel_table(source_, tree);
+    stretch(tree);
     if (!counted_.empty()) leave_out();
     if (counted_.empty()) return std::nullopt;
     profile made = source_;
@@ -85,6 +88,30 @@ class builder {
     }
   }
 
+  /// Makes sums of all launches of the counts where the counted ones are longer or shorter.
+  void stretch(call_tree const& tree) {
+    counter_set const& ranges = source_.counters(counter_set::gpu);
+    std::size_t const time = ranges.names.index_of(counted_time);
+    if (time >= ranges.names.size()) return;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, duration_statistics const*> timed;
+    for (kernel_row const& row : rows_) timed[{row.path_id, row.name}] = &row.duration;
+    vec<launch_lengths> lengths;
+    std::vector<counted_sums*> kernels;
+    for (auto& [node, of_range] : counted_) {
+      for (auto& [name, sums] : of_range) {
+        auto const row = timed.find({tree.row_of(node).path_id, name});
+        if (row == timed.end()) continue;
+        kernels.push_back(&sums);
+        lengths.push_back({sums.values[time] / static_cast<double>(sums.launches),
+                           row->second->mean(), differ(*row->second)});
+      }
+    }
+    vec<double> const factors = factors_of_counts(lengths);
+    for (std::size_t k = 0; k < kernels.size(); ++k)
+      for (std::size_t i = 0; i < ranges.names.size(); ++i)
+        if (combine_of(ranges.names[i]) == metric_combine::sum) kernels[k]->values[i] *= factors[k];
+  }
+
   /// Leaves in their ranges the kernels of which steps launched different numbers, those that have
   /// no records, those that were counted in part, since the program ended, and single ones, which
   /// the counts of their range are of.
@@ -111,12 +138,11 @@ class builder {
   }
 
   void add_ranges(profile& made) {
-    vec<kernel_row> const rows = make_kernel_table(source_, call_tree(source_));
-    vec<std::string> const names = distinct_names(rows);
+    vec<std::string> const names = distinct_names(rows_);
     std::unordered_map<std::uint32_t, std::uint32_t> texts;  // by the kernel's name
-    for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
       auto const [text, is_new] =
-          texts.try_emplace(rows[i].name, static_cast<std::uint32_t>(made.names.size()));
+          texts.try_emplace(rows_[i].name, static_cast<std::uint32_t>(made.names.size()));
       if (is_new) made.names.push_back(names[i]);
     }
     for (auto& [node, kernels] : counted_) {
@@ -161,7 +187,8 @@ class builder {
       double moved = 0.0;
       for (auto const& [kernel, sums] : range->second)
         if (is_finite(sums.values[value.counter])) moved += sums.values[value.counter];
-      if (location_of(name) == metric_location::memory && moved > value.value)
+      if (is_elapsed(name)) continue;  // a clock, by which no work is done
+      if (level_of(name) == metric_level::hbm && moved > value.value)
         scale(range->second, value.counter, value.value / moved);
       value.value = std::max(0.0, value.value - moved);
     }
@@ -171,6 +198,10 @@ class builder {
           if (is_finite(sums.values[i]))
             set.values.push_back({sums.node, static_cast<std::uint32_t>(i), sums.values[i]});
     move_work(set);
+  }
+
+  static bool is_elapsed(std::string const& name) {
+    return name == counted_time || name.find("cycles_elapsed") != std::string::npos;
   }
 
   /// At the end of what is counted L2 writes back what has changed in it, so that kernels one by
@@ -191,6 +222,7 @@ class builder {
         counted_work own = set.work[i];
         own.node = sums.node;
         own.launches = launches;
+        own.foreign = 0;  // it is counted alone
         set.work.push_back(own);
         set.work[i].launches -= launches;
       }
@@ -198,6 +230,7 @@ class builder {
   }
 
   profile const& source_;
+  vec<kernel_row> rows_;                               // of the kernels
   std::map<std::uint32_t, kernels_of_range> counted_;  // by node
 };
 

@@ -77,7 +77,7 @@ TEST_CASE("a launch that was counted stands for those of other indices") {
     chosen.add(state.nodes.child(root_node, name, i), "a", one_block);
   chosen.end_pass();
   profile p;
-  chosen.copy_to(p, {"dram__bytes.sum"}, {{0, 0, 20}}, {2});
+  chosen.copy_to(p, {"dram__bytes.sum"}, {{0, 0, 20}}, 2);
   counter_set const& set = p.counters(counter_set::gpu_kernels);
   REQUIRE(set.kernels.size() == 3);
   for (counted_kernel const& each : set.kernels) {
@@ -100,7 +100,7 @@ TEST_CASE("counted launches stand for the others of their kernel") {
   profile p;
   p.kernel_names.push_back({"b"});
   chosen.copy_to(p, {"dram__bytes.sum", "lts__t_bytes.sum", "dram__bytes.sum.peak_sustained"},
-                 {{0, 0, 10}, {0, 1, 7}, {0, 2, 8}, {1, 0, 5}}, {1, 1024, 1});
+                 {{0, 0, 10}, {0, 2, 8}, {1, 0, 5}}, 1);
   counter_set const& set = p.counters(counter_set::gpu_kernels);
   REQUIRE(set.kernels.size() == 2);
   REQUIRE(set.names.size() == 3);
@@ -109,7 +109,9 @@ TEST_CASE("counted launches stand for the others of their kernel") {
   CHECK(a.node == inner);
   CHECK(a.launches_min == 4);
   CHECK(a.launches_max == 4);
-  CHECK(a.values == vec<double>{40, 7, 8});  // of one launch of four, of all, and a constant
+  CHECK(a.values[0] == 40);  // of one launch of four
+  CHECK(std::isnan(a.values[1]));
+  CHECK(a.values[2] == 8);  // a constant
   counted_kernel const& b = set.kernels[1];
   CHECK(b.name == 1);
   CHECK(b.launches_min == 1);
@@ -188,6 +190,45 @@ TEST_CASE("counted kernels stand in kernels.csv, with rates by their timed durat
   // Steps that launched another number of them do not fit together.
   s.made.add_counters(counter_set::gpu_kernels).kernels[0].launches_min = 1;
   CHECK(std::isnan(value(make_kernel_counter_table(s.made, tree, rows), "hbm_bytes")));
+}
+
+TEST_CASE("counts of launches that are longer than most stand for these by their durations") {
+  constexpr double us = 1e3;
+  double const unknown = std::numeric_limits<double>::quiet_NaN();
+  // Counting adds 20 us to each kernel.
+  vec<double> const factors = detail::factors_of_counts({{25 * us, 5 * us, false},
+                                                         {35 * us, 12 * us, true},
+                                                         {420 * us, 40 * us, true},
+                                                         {420 * us, 40 * us, false},
+                                                         {80 * us, 600 * us, true},
+                                                         {26 * us, 600 * us, true},
+                                                         {unknown, 40 * us, true}});
+  CHECK(factors[0] == 1.0);
+  CHECK(factors[1] == 1.0);
+  CHECK(factors[2] == doctest::Approx(0.1));
+  CHECK(factors[3] == 1.0);
+  CHECK(factors[4] == doctest::Approx(10.0));
+  CHECK(std::isnan(factors[5]));
+  CHECK(factors[6] == 1.0);  // what was not counted has no value anyway
+  CHECK(detail::factors_of_counts({}).empty());
+
+  counter_sample s("time_ns+hbm_bytes");
+  s.made.kernel_names = {{"product"}};
+  for (std::int64_t const ns : {90'000, 10'000, 10'000, 10'000})
+    s.kernel(s.launch(s.attention0, 0, 1), 0, ns).name = 1;
+  counter_set counted = s.counted();
+  counted.name = counter_set::gpu_kernels;
+  counted.values.clear();
+  vec<double> values(counted.names.size(), 4e6);
+  values[counted.names.index_of(detail::counted_time)] = 4 * 110e3;  // the first one, for all
+  counted.kernels = {{s.attention0, 1, 4, 4, values}};
+  s.made.counter_sets.push_back(counted);
+  call_tree const tree(s.made);
+  auto const rows = make_kernel_table(s.made, tree);
+  auto const table = make_kernel_counter_table(s.made, tree, rows);
+  for (std::size_t row = 0; row < rows.size(); ++row)
+    if (rows[row].mangled == "product")
+      CHECK(table.at(row, "time_ns") == doctest::Approx(4 * 110e3 * 30 / 90));
 }
 
 }  // namespace kernel_counters_test

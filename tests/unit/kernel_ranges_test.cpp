@@ -213,6 +213,36 @@ TEST_CASE("kernels of a range write no more to device memory than the range does
   CHECK(found[2] == 0.0);
 }
 
+TEST_CASE("a kernel keeps the clock that it was counted at, and the launches that are its own") {
+  two_kernels p;
+  // Each is counted with what CUPTI adds: more cycles than the range has in one piece.
+  std::size_t const cycles = p.counted().names.index_of("gpc__cycles_elapsed.avg");
+  counter_set& kernels = p.made.add_counters(counter_set::gpu_kernels);
+  for (counted_kernel& each : kernels.kernels) each.values[cycles] = 5000;
+  p.counted().work.push_back({p.attention, 0, 2, 24, 1, 1, 0.0});  // 24 launches are elsewhere
+  std::optional<profile> const apart = detail::kernels_as_ranges(p.made);
+  REQUIRE(apart.has_value());
+  auto const first = static_cast<std::uint32_t>(p.made.nodes.size());
+  int found = 0;
+  for (counter_value const& value : apart->counters().values) {
+    if (value.counter != cycles) continue;
+    if (value.node >= first) CHECK(value.value == 5000);
+    if (value.node == p.attention) CHECK(value.value == 1600);
+    ++found;
+  }
+  CHECK(found == 3);
+  found = 0;
+  for (counted_work const& work : apart->counters().work) {
+    if (work.node < first) continue;
+    CHECK(work.launches == 1);
+    CHECK(work.foreign == 0);
+    ++found;
+  }
+  CHECK(found == 2);
+  answer const a(p.made);
+  for (account_part const& part : a.input.account.parts) CHECK(part.kind != account_kind::unknown);
+}
+
 TEST_CASE("what is one kernel, varies or was not counted by kernel stays in its range") {
   two_kernels p;
   counter_set& kernels = p.made.add_counters(counter_set::gpu_kernels);

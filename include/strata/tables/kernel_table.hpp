@@ -201,6 +201,47 @@ class kernel_table_builder {
   number_map<kernel_sums> first_step_;  ///< by row of the tree and name
 };
 
+/// The duration that CUPTI counts with a kernel.
+inline constexpr std::string_view counted_time = "gpu__time_duration.sum";
+
+/// What it is longer by than a traced one (H200, CUDA 13.0). Units: ns.
+inline constexpr double added_by_cupti = 20'000.0;
+
+/// Mean durations of a kernel's launches in a range. Units: ns; NaN or 0 where not known.
+struct launch_lengths {
+  double counted;  ///< in counting steps, with what CUPTI adds
+  double timed;
+  bool differ;  ///< the timed ones, from each other
+};
+
+/// Few launches of each kernel are counted, and these may be longer than most. Returns: for each
+/// kernel, what makes sums of as many timed launches of their counts, by the durations; NaN where
+/// the counted ones are too short to tell.
+inline vec<double> factors_of_counts(vec<launch_lengths> const& kernels) {
+  double added = std::numeric_limits<double>::infinity();
+  for (launch_lengths const& each : kernels)
+    if (!each.differ && each.counted > 0.0 && each.timed > 0.0)
+      added = smaller(added, larger(each.counted - each.timed, 0.0));
+  if (!is_finite(added)) added = added_by_cupti;
+  vec<double> factors;
+  for (launch_lengths const& each : kernels) {
+    double const length = each.counted - added;
+    double const apart = length > each.timed ? length - each.timed : each.timed - length;
+    bool const stand_for_all = !each.differ || !(apart > added + each.timed / 4);
+    factors.push_back(stand_for_all    ? 1.0
+                      : length > added ? each.timed / length
+                                       : std::numeric_limits<double>::quiet_NaN());
+  }
+  return factors;
+}
+
+/// Whether durations differ by more than noise.
+inline bool differ(duration_statistics const& durations) noexcept {
+  double const mean = durations.mean();
+  return durations.sum_of_squares() >
+         static_cast<double>(durations.count()) * mean * mean * (1.0 + 1.0 / 16);
+}
+
 /// Mean duration of a launch, without a first step that is apart. Units: ns.
 inline double mean_duration(kernel_row const& row, steps_summary const& steps) noexcept {
   if (!steps.without_first || row.count <= row.first_step_count) return row.duration.mean();
@@ -217,7 +258,8 @@ inline vec<kernel_row> make_kernel_table(profile const& source, call_tree const&
 }
 
 /// Counted values of the rows of a kernel table, in its order. Values are of all launches of a row
-/// in one step; rates divide them by the mean duration of as many timed launches.
+/// in one step; rates divide them by the mean duration of as many timed launches. Where launches
+/// differ in length, detail::factors_of_counts has made them of the counted ones.
 struct kernel_counter_table {
   vec<counter_metric> metrics;
   vec<std::uint64_t> launches;  ///< counted, by row; 0 where a row was not
@@ -272,12 +314,24 @@ inline kernel_counter_table make_kernel_counter_table(profile const& source, cal
       sums[*row * counters + i].add({kernel.values[i], launches, false}, combine_of(set.names[i]),
                                     detail::ends_with(set.names[i], ".peak_sustained"));
   }
+  std::size_t const time = set.names.index_of(detail::counted_time);
+  vec<detail::launch_lengths> lengths;
+  for (std::size_t row = 0; row < rows.size() && time < counters; ++row)
+    lengths.push_back({sums[row * counters + time].value(metric_combine::sum) /
+                           static_cast<double>(table.launches[row]),
+                       detail::mean_duration(rows[row], steps),
+                       detail::differ(rows[row].duration)});
+  vec<double> factors = detail::factors_of_counts(lengths);
+  factors.resize(rows.size(), 1.0);
   vec<double> given(counters);
   vec<double> results;
   for (std::size_t row = 0; row < rows.size(); ++row) {
     auto const launches = static_cast<double>(table.launches[row]);
-    for (std::size_t i = 0; i < counters; ++i)
-      given[i] = sums[row * counters + i].value(combine_of(set.names[i]));
+    for (std::size_t i = 0; i < counters; ++i) {
+      metric_combine const combine = combine_of(set.names[i]);
+      given[i] = sums[row * counters + i].value(combine) *
+                 (combine == metric_combine::sum ? factors[row] : 1.0);
+    }
     formulas.evaluate(given.data(), detail::mean_duration(rows[row], steps) * launches * 1e-9,
                       results);
     bool const counted = launches > 0.0 && steady[row];

@@ -7,7 +7,7 @@ STRATA_BEGIN
 namespace detail {
 
 /// The different kernels of the chosen ranges: by range without its index, name, grid and block.
-/// Launches of one of them do the same work, so that a few stand for all. Threads: one call at a
+/// Launches of one of them do the same work, so that one stands for all. Threads: one call at a
 /// time.
 class kernel_launches {
  public:
@@ -68,10 +68,10 @@ class kernel_launches {
     return kernels_[number].launches;
   }
 
-  /// Adds values of the kernels, by number, to a profile that has its kernels. `counted`: by
-  /// counter, how many launches of a kernel were counted in a pass at most.
+  /// Adds values of the kernels, by number, to a profile that has its kernels. `counted`: how many
+  /// launches of a kernel were counted in a pass at most.
   void copy_to(profile& target, vec<std::string> const& counters, vec<counter_value> const& values,
-               vec<std::uint64_t> const& counted) const {
+               std::uint64_t counted) const {
     flat_map<std::string, std::uint32_t> names;
     for (std::size_t i = 0; i < target.kernel_names.size(); ++i)
       names[target.kernel_names[i].mangled] = static_cast<std::uint32_t>(i + 1);
@@ -83,8 +83,7 @@ class kernel_launches {
     for (counter_value const& value : values) {
       if (value.node >= kernels_.size()) continue;
       bool const adds_up = combine_of(counters[value.counter]) == metric_combine::sum;
-      std::uint64_t const launches =
-          adds_up ? smaller(kernels_[value.node].max, counted[value.counter]) : 1;
+      std::uint64_t const launches = adds_up ? smaller(kernels_[value.node].max, counted) : 1;
       of_launch[value.node][value.counter] = value.value / static_cast<double>(launches);
     }
     for (place const& each : places_) {
@@ -173,7 +172,7 @@ class kernel_launches {
 /// Hardware counters of single kernels within chosen ranges, in live steps: CUPTI counts a range
 /// around a launch while the device does nothing else. Each step is one pass. A launch takes 1 ms
 /// more for counters of the multiprocessors, 0.05 ms for those of memory (H200, CUDA 13.0), so that
-/// a few launches of each kernel stand for the rest. Threads: the one that drives the steps.
+/// one launch of each kernel stands for the rest. Threads: the one that drives the steps.
 /// Devices: the one of the current context.
 class kernel_counter_collector : public counted_passes {
  public:
@@ -216,7 +215,7 @@ class kernel_counter_collector : public counted_passes {
   void copy_to(profile& target) const {
     if (plan_.set.metrics.empty()) return;
     target.losses.counter_ranges_lost += plan_.devices.lost();
-    launches_.copy_to(target, values_.names(), values_.values(), counted_);
+    launches_.copy_to(target, values_.names(), values_.values(), most_each_);
     counter_set& set = target.add_counters(counter_set::gpu_kernels);
     set.metrics = plan_.set;
     set.left_out = plan_.left_out;
@@ -268,15 +267,16 @@ class kernel_counter_collector : public counted_passes {
     }
   }
 
-  /// CUPTI takes 0.65 ms for each push that there is room for (H200, CUDA 13.0).
+  /// All launches are counted where a step has few, else the first one of each kernel: the same
+  /// ones in each pass. CUPTI takes 0.65 ms for each push that there is room for (H200, CUDA 13.0).
   std::size_t room() noexcept override {
+    std::size_t most = most_in_memory;
+    for (std::size_t i = 0; i < plan_.configs.size(); ++i)
+      if (plan_.is_of_multiprocessors(i) || plan_.instruments(i)) most = most_in_multiprocessors;
+    bool const counts_all = most_launches_ <= most;
+    most_each_ = counts_all ? larger(most_launches_, std::size_t{1}) : 1;
     std::size_t const kernels = launches_.size();
-    bool const is_cheap =
-        !plan_.is_of_multiprocessors(config_index_) && !plan_.instruments(config_index_);
-    std::size_t const most = is_cheap ? most_in_memory : most_in_multiprocessors;
-    most_each_ = kernels == 0 ? 1 : larger(std::size_t{1}, most / kernels);
-    std::size_t const known = kernels == 0 ? most_launches_ : kernels * most_each_;
-    std::size_t const pushes = smaller(known, most_launches_);
+    std::size_t const pushes = counts_all || kernels == 0 ? most_launches_ : kernels;
     return pushes == 0 ? 1024 : pushes + pushes / 4 + 32;
   }
 
@@ -285,12 +285,6 @@ class kernel_counter_collector : public counted_passes {
     auto& self = *static_cast<kernel_counter_collector*>(context);
     system_lock const lock(self.mutex_);
     (void)self.may_move();
-  }
-
-  void took(metric_config const& config) override {
-    std::size_t const names = config.names().size();
-    counted_.resize(values_.names().size() - names);
-    counted_.resize(values_.names().size(), most_each_);
   }
 
   /// A launch has the counted context for itself until it has ended: CUPTI would count another one.
@@ -342,8 +336,7 @@ class kernel_counter_collector : public counted_passes {
   }
 
   kernel_launches launches_;
-  vec<std::uint64_t> counted_;     // by counter: how many launches of a kernel were, at most
-  std::size_t most_each_ = 1;      // of the configuration under way
+  std::size_t most_each_ = 1;      // how many launches of a kernel are counted
   std::size_t most_launches_ = 0;  // of an earlier counting step
   launch_turn turn_;
   atomic<std::uint32_t> turn_call_{0};  // the call that has it
