@@ -539,6 +539,27 @@ rule_result tail_wave(rule_context const& run) {
       });
 }
 
+namespace {
+
+/// What a kernel that waits takes where registers or shared memory no longer limit its blocks:
+/// fewer waves, each of which waits as long as now. What the busiest unit does for them takes its
+/// time too, and waits hide the more of that the longer they are beside it.
+// Source: balanced job bounds of queueing networks (Zahorjan, Sevcik, Eager and Galler, 1982).
+double with_more_warps_ns(rule_context const& run, std::size_t row, kernel_row kernel,
+                          bool by_registers) {
+  double const waves = std::ceil(waves_of(run, kernel));
+  if (by_registers)
+    kernel.registers_per_thread = 0;
+  else
+    kernel.static_shared_bytes = kernel.dynamic_shared_bytes = 0;
+  range_limit const& load = run.load(row);
+  double const waits_ns = load.time_ns * std::ceil(waves_of(run, kernel)) / waves;
+  double const unit_ns = fix_of_kernels().least_ns(load);
+  return waits_ns + unit_ns * unit_ns / (waits_ns + unit_ns);
+}
+
+}  // namespace
+
 rule_result low_occupancy(rule_context const& run) {
   constexpr double low = 0.4;  // of the warps that fit; chosen
   return look_at_waiting(
@@ -551,9 +572,10 @@ rule_result low_occupancy(rule_context const& run) {
         bool const more_would_run = waves_of(run, kernel) > 1.0;
         bool const is_far = run.load(row).fraction() < far_use;
         if (!few || !more_would_run || !is_far || is_tensor_kernel(run, row)) return std::nullopt;
-        double const gain = run.gains.gain(row, fix_of_kernels().ends_waits(ns));
-        if (!run.is_worth(gain)) return std::nullopt;
         bool const by_registers = fits.limiter == "registers";
+        double const then_ns = with_more_warps_ns(run, row, kernel, by_registers);
+        double const gain = run.gains.gain(row, fix_of_kernels().ends_waits(ns - then_ns));
+        if (!run.is_worth(gain)) return std::nullopt;
         auto const shared =
             static_cast<double>(kernel.static_shared_bytes + kernel.dynamic_shared_bytes);
         std::string const cause =

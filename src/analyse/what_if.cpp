@@ -134,8 +134,11 @@ double between_ns(finding const& cause) noexcept {
 
 double most_gain(finding const& cause, step_analysis const& steps) noexcept {
   double const cost = cause.cost_ns_per_step - between_ns(cause);
-  for (finding_range const& range : cause.ranges)
+  for (finding_range const& range : cause.ranges) {
     if (range.launches > 0.0) return cost + idle_ns(steps);
+    // A stream's work that is queued begins late where it has to follow that of other streams.
+    if (range.part == finding_part::order) return cost + steps.idle_of(idle_cause::device);
+  }
   for (finding_range const& range : cause.ranges)
     if (range.part != finding_part::host_work && range.part != finding_part::allocations &&
         range.part != finding_part::graphs)
@@ -224,10 +227,9 @@ class step_predictor {
     double const own = steps_.own_idle_part();
     for (finding const* const cause : causes) {
       for (what_if const& change : changes_of(*cause, folded_, steps_)) add_change(changes, change);
-      if (is_of_host(*cause))
-        of_idle = idle_ns(steps_);
-      else
-        of_gpu += cause->cost_ns_per_step;
+      bool const is_of_gpu = !is_of_host(*cause);
+      if (is_of_gpu) of_gpu += cause->taken_ns();
+      if (!is_of_gpu || cause->cost_ns_per_step > cause->taken_ns()) of_idle = idle_ns(steps_);
       between += between_ns(*cause);
       alone = std::max(alone, cause->gain_ns(steps_.period_ns()));
     }

@@ -206,7 +206,13 @@ TEST_CASE("unaligned-product: kernels that load one or two values at a time, by 
   program const one = named("cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_tn_align1");
   answer(one.made).first_is("unaligned-product", "attention");
   CHECK(cost_of(one.made, "unaligned-product") ==
-        doctest::Approx(kernel_ns * (1.0 - 0.2 / 0.75)).epsilon(1e-3));
+        doctest::Approx(kernel_ns * (1.0 - 0.2 / 0.7)).epsilon(1e-3));
+  // Instructions of older chips keep the pipe busy for longer than their operations take.
+  program counted = one;
+  counted.hbm(counted.attention, 0.05);
+  counted.set(counted.attention, "sm__ops_path_tensor_src_bf16_dst_fp32.sum", 0.1 * 989e9);
+  CHECK(cost_of(counted.made, "unaligned-product") ==
+        doctest::Approx(kernel_ns * (1.0 - 0.1 / 0.7)).epsilon(1e-3));
   has(title_of(one.made, "unaligned-product"), "loads 1 value at a time, as its name says");
   has(title_of(named("cutlass_80_tensorop_s1688gemm_align2_x").made, "unaligned-product"),
       "loads 2 values at a time");

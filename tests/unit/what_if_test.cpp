@@ -585,6 +585,31 @@ TEST_CASE("the first causes together gain what each of them gains, and no more t
   CHECK(made.step_ns == doctest::Approx(now - 400'000));
 }
 
+TEST_CASE("work that waits for other streams in its queue begins sooner without their order") {
+  program p;
+  p.run(4, [&] {
+    p.compute(p.b, 50 * us);
+    std::int64_t last = 0;
+    for (std::uint32_t stream : {7, 8, 9, 10, 7, 8, 9, 10}) {
+      std::uint32_t const id = p.api(p.a, 3 * us, api_kind::launch);
+      p.kernel_at(id, std::max(p.now, last) + 6 * us, 100 * us, stream);
+      last = p.free[stream];
+    }
+    p.wait(0, 10);
+  });
+  answer const step(p);
+  double const now = step.steps.mean_ns;
+  double const late = step.steps.idle_of(idle_cause::device);
+  CHECK(late == doctest::Approx(7 * 5 * us));
+  std::vector<finding> findings{cause(finding_part::order, 300 * us),
+                                cause(finding_part::host_work, 50 * us, 2)};
+  fixed_together const made = predict_steps(findings, step.source, step.tree, step.steps);
+  CHECK(findings[0].predicted_step_ns == doctest::Approx(now - 300 * us - late));
+  // Other idle time goes with the other cause, and none of it twice.
+  REQUIRE(made.findings.size() == 2);
+  CHECK(made.step_ns == doctest::Approx(now - 300 * us - step.steps.step_idle_ns()));
+}
+
 TEST_CASE("together are those that gain most together, not the first ones of the list") {
   program p;
   p.run(4, [&] {
