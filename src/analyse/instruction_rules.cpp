@@ -3,6 +3,7 @@
 #include <strata/base/text.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include "gains.hpp"
+#include "kernel_class.hpp"
 #include "kernel_look.hpp"
 #include "occupancy.hpp"
 #include "roofline.hpp"
@@ -148,7 +149,9 @@ rule_result integer_work(rule_context const& run) {
         double const dividing = arithmetic_of(run, row).dividing;
         double const part = part_of_integers(run, row);
         double const memory = run.load(row).use(gpu_unit::hbm);
-        if (part < mostly_integers || memory < least_memory || memory > most_memory)
+        kernel_row const* const kernel = kernel_of(run, row);
+        if (part < mostly_integers || memory < least_memory || memory > most_memory ||
+            (kernel != nullptr && computes_integers(*kernel)))
           return std::nullopt;
         // Good code has an integer instruction for each other one. What only moves values can move
         // more of them by each instruction, and computes their address once.

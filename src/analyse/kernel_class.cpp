@@ -117,6 +117,17 @@ kernel_class class_of(kernel_row const& kernel) {
   return made != kernel_class::unknown ? made : class_of(name_words(name_with_arguments(kernel)));
 }
 
+bool computes_integers(kernel_row const& kernel) {
+  return name_words(kernel.short_name)
+      .has_any({"hash", "hashes", "hashing", "minhash", "simhash", "murmur", "xxhash", "crc",
+                "checksum", "philox", "rng", "random", "bloom", "popcount", "xor"});
+}
+
+bool is_depthwise(kernel_row const& kernel) {
+  return name_words(kernel.short_name)
+      .has_any({"depthwise", "dwconv", "causalconv", "shortconv", "longconv", "fir"});
+}
+
 std::string operation_of(kernel_row const& kernel) {
   bool const is_made_for_many = kernel.short_name.find("elementwise") != std::string::npos;
   std::string const functor = is_made_for_many ? functor_in(kernel.demangled) : std::string();

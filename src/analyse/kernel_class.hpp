@@ -30,6 +30,12 @@ enum class kernel_class : std::uint8_t {
 /// cuDNN, CUTLASS, Triton, ggml and hand-written programs have them.
 kernel_class class_of(kernel_row const& kernel);
 
+/// Whether a kernel computes integers from data, as its name says: hashes, checksums, random bits.
+bool computes_integers(kernel_row const& kernel);
+
+/// Whether a kernel convolves each channel by itself, as its name says: that is no matrix product.
+bool is_depthwise(kernel_row const& kernel);
+
 /// The name of a kernel for a sentence: of a kernel that PyTorch makes for many operations its
 /// operation, `Mul` of `vectorized_elementwise_kernel<4, ...MulFunctor<float>...>`; else the short
 /// name.

@@ -4,6 +4,7 @@
 #include <strata/tables/kernel_table.hpp>
 #include "device_peaks.hpp"
 #include "gains.hpp"
+#include "kernel_class.hpp"
 #include "kernel_look.hpp"
 #include "occupancy.hpp"
 #include "roofline.hpp"
@@ -46,10 +47,12 @@ bool is_product(rule_context const& run, std::size_t row, plain_format const& of
   constexpr double reuse = 60.0;
   constexpr double nearly_all = 0.9;  // of the FLOP; chosen
   // Multiply-adds; chosen: a head of attention has 64 or more, a convolution of each channel by
-  // itself has its taps: 31, or 49 of 7 x 7.
+  // itself has its taps: 31, or 49 of 7 x 7. Of more its name has to tell.
   constexpr double fewest = 60.0;
   double const stored = run.own_or_0(row, "global_store_bytes") / of.bytes;
-  return of.fused_flops * run.own_or_0(row, of.fused) > nearly_all * flops &&
+  kernel_row const* const kernel = kernel_of(run, row);
+  return (kernel == nullptr || !is_depthwise(*kernel)) &&
+         of.fused_flops * run.own_or_0(row, of.fused) > nearly_all * flops &&
          flops >= 2.0 * fewest * stored && flops < reuse * 4.0 / of.bytes * operand_bytes(run, row);
 }
 

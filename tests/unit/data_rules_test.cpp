@@ -18,6 +18,7 @@ constexpr double kernel_ns = 1e6;
 constexpr char const* loads = "smsp__sass_data_bytes_mem_global_op_ld.sum";
 constexpr char const* stores = "smsp__sass_data_bytes_mem_global_op_st.sum";
 constexpr char const* instructions = "smsp__sass_thread_inst_executed_pred_on.sum";
+constexpr char const* accesses = "sm__inst_executed_pipe_lsu.sum";
 constexpr char const* conversions = "smsp__sass_thread_inst_executed_op_conversion_pred_on.sum";
 constexpr char const* additions = "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum";
 
@@ -27,6 +28,12 @@ program with(program const& p, Change const& change) {
   program other = p;
   change(other);
   return other;
+}
+
+/// As many instructions as 16 bytes each need, loaded and stored.
+void loads_wide(program& p, std::uint32_t where, double bytes) {
+  p.set(where, std::string(accesses) + ".peak_sustained", 132.0);
+  p.set(where, accesses, bytes / 8 / 32);
 }
 
 /// `times` kernels of 1 ms in `attention`, and one in `mlp` after it.
@@ -53,6 +60,7 @@ TEST_CASE("copying-kernel: as many bytes stored as loaded, and no arithmetic") {
   p.set(p.attention, loads, bytes);
   p.set(p.attention, stores, 0.9 * bytes);
   p.set(p.attention, instructions, 0.5 * bytes);
+  loads_wide(p, p.attention, bytes);
   answer(p.made).first_is("copying-kernel", "attention");
   CHECK(cost_of(p.made, "copying-kernel") == doctest::Approx(kernel_ns));
   has(title_of(p.made, "copying-kernel"),
@@ -66,6 +74,12 @@ TEST_CASE("copying-kernel: as many bytes stored as loaded, and no arithmetic") {
   is_silent_with([&](program& o) { o.drop(additions); });
   is_silent_with([&](program& o) { o.made.kernel_names[0] = {"relu_kernel"}; });
   is_silent_with([&](program& o) { o.set(o.attention, instructions, 4.1 * bytes); });  // hashes
+  is_silent_with([&](program& o) { o.set(o.attention, instructions, 2.1 * bytes); });
+  for (char const* const hash : {"hash_kernel", "MurmurHash3", "void crc32<4>(int*)", "rows_xor"})
+    is_silent_with([&](program& o) { o.made.kernel_names[0] = {hash}; });
+  program const of_table =
+      with(p, [](program& o) { o.made.kernel_names[0] = {"_Z9copy_rowsP9hash_table"}; });
+  CHECK(cost_of(of_table.made, "copying-kernel") > 0.0);
   is_silent_with([&](program& o) {
     o.set(o.attention, "smsp__sass_thread_inst_executed_op_conversion_pred_on.sum", 0.1 * bytes);
   });
@@ -124,6 +138,7 @@ TEST_CASE("copying-kernel: a tenth of the step at least") {
   long_copy.set(long_copy.mlp, loads, bytes);
   long_copy.set(long_copy.mlp, stores, bytes);
   long_copy.set(long_copy.mlp, instructions, bytes);
+  loads_wide(long_copy, long_copy.mlp, bytes);
   CHECK(cost_of(long_copy.made, "copying-kernel") > 0.0);
 }
 

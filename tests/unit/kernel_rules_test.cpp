@@ -668,6 +668,10 @@ TEST_CASE("fp32-without-tensor: a convolution of each channel by itself is no pr
   CHECK(cost_of(naive.made, "fp32-without-tensor") == 0.0);
   naive.set(naive.attention, stores, 31.0 / 60.1 * stored);  // a row by a column of 60 values
   CHECK(cost_of(naive.made, "fp32-without-tensor") > 0.0);
+  for (char const* const name : {"conv_depthwise2d_forward", "DWConv1d", "causal_conv1d_fwd"}) {
+    naive.made.kernel_names[0] = {name};  // 60 taps and more
+    CHECK(cost_of(naive.made, "fp32-without-tensor") == 0.0);
+  }
 }
 
 TEST_CASE("fp32-without-tensor: tensor cores at 10 % at most") {

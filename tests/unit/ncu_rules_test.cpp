@@ -259,6 +259,9 @@ TEST_CASE("integer-work: addresses beside memory that waits, no hashes in regist
   p.set(p.attention, integers, 0.8 * 32e6);
   answer(p.made).first_is("integer-work", "attention");
   CHECK(cost_of(p.made, "integer-work") == exactly(above(0.9 * 0.4)));
+  program named = p;
+  named.made.kernel_names[0] = {"philox_rng"};
+  CHECK(cost_of(named.made, "integer-work") == 0.0);
   p.set(p.attention, integers, 0.59 * 32e6);
   answer(p.made).is_silent();
   p.set(p.attention, integers, 0.8 * 32e6);
