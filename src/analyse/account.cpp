@@ -64,6 +64,7 @@ struct kernels_of_row {
   double longest_ns = 0.0;
   double tensor_ns = 0.0;  ///< of those that may work on tensor cores
   double ends_ns = 0.0;    ///< that they take whatever they do
+  double few_ns = 0.0;     ///< the rest of those that leave half of the SMs without a block
 };
 
 class account_builder {
@@ -206,7 +207,9 @@ class account_builder {
       bool const may_multiply = kind == kernel_class::product || kind == kernel_class::attention ||
                                 kind == kernel_class::unknown;
       if (may_multiply) all.tensor_ns += ns;
-      all.ends_ns += ns * smaller(1.0, shortest / mean);
+      double const ends = ns * smaller(1.0, shortest / mean);
+      all.ends_ns += ends;
+      if (kernel.gpu_utilisation <= 0.5 * kernel.sm_utilisation) all.few_ns += ns - ends;
     }
   }
   /// What the shortest kernel of the run takes, which hardly does anything.
@@ -327,13 +330,20 @@ class account_builder {
       return 0.0;
     }
     left -= add_needed(row, piece, left);
-    // What no unit needs of one kernel's time its warps wait for.
-    if (piece.is_single && !piece.stall.empty() && left > 0.0) {
+    auto const waits = [&] {
       add(account_kind::explained, std::string(to_string(limiter::latency)), row, left).stall =
           piece.stall;
       return 0.0;
-    }
-    return left - add_ends(row, piece, left);
+    };
+    // What no unit needs of one kernel's time its warps wait for.
+    bool const is_told = !piece.stall.empty();
+    if (is_told && piece.is_single && left > 0.0) return waits();
+    kernels_of_row const& all = kernels_[row];
+    left -= add_of_several(row, piece, kernel_ends, all.ends_ns, left);
+    left -= add_of_several(row, piece, kernels_of_few_blocks, all.few_ns, left);
+    // The kernels of a graph cannot be counted apart.
+    if (is_told && launches_graphs(rows_[row], steps_) && left > 0.0) return waits();
+    return left;
   }
   /// Copies that no step launched are no work of their range in a step.
   void add_copies_between() {
@@ -365,15 +375,17 @@ class account_builder {
     add_some(account_kind::at_roof, std::string(to_string(gpu_unit::tensor)), row, needed);
     return needed;
   }
-  /// What kernels take whatever they do. Returns: what was added of the time.
-  double add_ends(std::size_t row, counted_piece const& piece, double left) {
+  /// What is known by launches of the kernels of a row, `ns` of their time. Returns: what was
+  /// added.
+  double add_of_several(std::size_t row, counted_piece const& piece, std::string_view why,
+                        double ns, double left) {
     constexpr double least = 0.05;  // of their time; chosen: of long kernels it says nothing
     kernels_of_row const& all = kernels_[row];
     if (!piece.kernel.empty() || !(all.ns > 0.0)) return 0.0;
-    double const ends = smaller(left, all.ends_ns * piece.ns / all.ns);
-    if (ends < least * piece.ns) return 0.0;
-    add_some(account_kind::explained, std::string(kernel_ends), row, ends);
-    return ends;
+    double const part = smaller(left, ns * piece.ns / all.ns);
+    if (part < least * piece.ns) return 0.0;
+    add_some(account_kind::explained, std::string(why), row, part);
+    return part;
   }
   /// Adds what causes take of a time. Returns: what is left of it.
   double explain(std::vector<row_cause> const& causes, std::string const& name, std::size_t row,
@@ -534,7 +546,7 @@ class account_builder {
         !unknown->second->own->units.are_whole())
       return look;
     bool const is_of_several = kernels_[part.row].names.size() > 1 && pieces_[part.row].size() == 1;
-    look.without_graphs = is_of_several && launches_graphs(rows_[part.row].self);
+    look.without_graphs = is_of_several && launches_graphs(rows_[part.row], steps_);
     if (look.without_graphs) return look;
     if (is_of_several) look.kernels = part.row == 0 ? "all" : std::string(rows_[part.row].name);
     std::string const kernel = most_unknown_kernel(part.row);

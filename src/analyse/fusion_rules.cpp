@@ -665,7 +665,7 @@ candidate fusion_candidate(rule_context const& run, fusion::chain const& seen, s
   if (seen.is_counted) {
     made.prove("hbm_bytes", seen.total, "B");
     made.prove("saved_bytes", seen.saved, "B");
-  } else if (!launches_graphs(run.rows[row].self)) {
+  } else if (!launches_graphs(run.rows[row], run.in.steps)) {
     made.needs = counters_of_every_kernel;
   }
   return made;
@@ -704,7 +704,7 @@ rule_result fusion_of_kernels(rule_context const& run) {
       if (!sure) open_ns += gain;
       if (!sure || !run.is_worth(gain) || run.is_of_collectives(row)) continue;
       candidate one = fusion_candidate(run, *seen, row, gain);
-      bool const in_graphs = launches_graphs(run.rows[row].self);
+      bool const in_graphs = launches_graphs(run.rows[row], run.in.steps);
       one.launches = in_graphs ? 0.0 : part.launches / step.row_launches[row];
       gains.claim(row, gain);
       most = std::max(0.0, most - gain);

@@ -71,12 +71,11 @@ idle_work work_beside(rule_context const& run, idle_time const& idle, bool betwe
 /// Whether a range's own kernels come by graphs, many by a launch: those that it captures itself
 /// are no launches of theirs.
 bool is_in_graphs(rule_context const& run, std::size_t row) noexcept {
-  device_work own = run.rows[row].self;
-  double const all = run.own_launches_per_step(row, own.launches);
-  double const captured = std::min(1.0, graphs_of(run, row).launches / all);
-  if (is_finite(captured))
-    own.launches -= static_cast<std::uint64_t>(captured * static_cast<double>(own.launches));
-  return launches_graphs(own);
+  range_row const& own = run.rows[row];
+  double const launches = run.in.steps.per_step(static_cast<double>(own.self.launches),
+                                                own.step_self_call_into_driver_share);
+  return are_in_graphs(run.own_launches_per_step(row, own.self.kernels),
+                       launches - graphs_of(run, row).launches);
 }
 
 /// Kernels of a range that leave nearly all SMs free, each launched many times in a call of it: one
@@ -353,7 +352,7 @@ rule_result idle_time_of(rule_context const& run, idle_cause cause,
     made.advice =
         "launch each kernel once for all that are alike, with a larger grid, where none needs "
         "another's result; or launch a CUDA graph of the step, or fuse kernels";
-  else if (cause == idle_cause::launch && launches_graphs(run.rows[0].total))
+  else if (cause == idle_cause::launch && launches_graphs(run.rows[0], run.in.steps, true))
     made.advice =
         "capture these kernels into the graph of the step too, fuse them, or give each launch more "
         "work";

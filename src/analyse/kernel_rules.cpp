@@ -137,7 +137,7 @@ rule_result few_blocks(rule_context const& run) {
   gain_judge gains = run.gains;  // a range may have several such kernels
   for (kernel_row const& kernel : run.in.kernels) {
     std::size_t const row = run.row_of(kernel);
-    bool const in_graph = launches_graphs(run.rows[row].self);
+    bool const in_graph = launches_graphs(run.rows[row], run.in.steps);
     double const shortest = in_graph ? shortest_in_graph : shortest_kernel;
     bool const is_short = mean_duration(run, kernel) < shortest;
     double const reached = filled_by(run, kernel);
@@ -424,7 +424,8 @@ rule_result atomics(rule_context const& run) {
       run, "l2_atomic_sectors", [&](std::size_t row, double ns) -> std::optional<candidate> {
         if (std::optional<candidate> const in_shared = shared_atomics(run, row, ns))
           return in_shared;
-        bool const is_mixed = launches_graphs(run.rows[row].self) && kernel_of(run, row) == nullptr;
+        bool const is_mixed =
+            launches_graphs(run.rows[row], run.in.steps) && kernel_of(run, row) == nullptr;
         if (graph == 0 && is_mixed && run.is_expensive(ns)) graph = row;
         double const share =
             share_of(run.own(row, "l2_atomic_sectors"), run.own(row, "l2_sectors"));

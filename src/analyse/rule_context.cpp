@@ -56,9 +56,18 @@ cpu_of_step cpu_of_mean_step(profile const& source) noexcept {
 
 }  // namespace
 
-bool launches_graphs(device_work const& own) noexcept {
-  constexpr std::uint64_t many = 4;  // kernels by launch; chosen
-  return own.launches > 0 && own.kernels > many * own.launches;
+bool are_in_graphs(double kernels, double launches) noexcept {
+  constexpr double many = 4.0;  // kernels by launch; chosen
+  return launches > 0.0 && kernels > many * launches;
+}
+
+bool launches_graphs(range_row const& row, steps_summary const& steps, bool total) noexcept {
+  device_work const& work = total ? row.total : row.self;
+  step_part const& of_kernels = total ? row.step_launch_share : row.step_self_launch_share;
+  step_part const& of_launches =
+      total ? row.step_call_into_driver_share : row.step_self_call_into_driver_share;
+  return are_in_graphs(steps.per_step(static_cast<double>(work.kernels), of_kernels),
+                       steps.per_step(static_cast<double>(work.launches), of_launches));
 }
 
 bool is_preempted(cpu_of_step const& cpu) noexcept {
@@ -196,7 +205,7 @@ undecided_rule rule_context::what_decides(deciding needs, std::size_t row) const
   if (asked && !in.source.counters().left_out.empty()) return {{}, deciding::no_graphs, {}};
   if (row != 0 && load(row).units.is_known()) {
     // A graph is counted as a whole.
-    if (launches_graphs(rows[row].self)) return {{}, deciding::no_graphs, {}};
+    if (launches_graphs(rows[row], in.steps)) return {{}, deciding::no_graphs, {}};
     return {{}, deciding::kernels, rows[row].name};
   }
   return {{}, needs, {}};

@@ -196,8 +196,11 @@ inline bool is_collective(kernel_row const& kernel) noexcept {
   return static_cast<bool>(kernel.collective);
 }
 
-/// Whether a range's own work launches its kernels in graphs, many at a time.
-bool launches_graphs(device_work const& own) noexcept;
+/// Whether so many kernels of a step come by graphs, many by a launch.
+bool are_in_graphs(double kernels, double launches) noexcept;
+/// Whether a range's own work launches its kernels in graphs in a mean step; `total`: with all
+/// below it.
+bool launches_graphs(range_row const& row, steps_summary const& steps, bool total = false) noexcept;
 
 /// Whether other threads take the CPU of the one that drives the steps, in half of them or more: of
 /// a few steps the rule `slow-step` reports it.

@@ -98,6 +98,11 @@ inline stall_share longest_stall(counter_table const* counters, std::size_t row,
     }
     found.uncounted -= part;
   }
+  // Those that issue wait for nothing. A multiprocessor has four schedulers.
+  auto const value = [&](char const* key) { return counted_value(counters, row, key, scope); };
+  double const issue = 4.0 * value("issue_ns") / value("time_ns");
+  double const warps = value("achieved_occupancy") / 100.0 * value("warps_per_sm");
+  if (issue < warps) found.uncounted -= smaller(issue / warps, found.uncounted);
   for (stall_entry const& each : stall_table) {
     if (each.name == "not_selected") continue;  // it waits for nothing: another warp issues
     std::string key(stall_prefix);

@@ -316,7 +316,7 @@ class page_writer {
 
   bool any_launches_graphs() const noexcept {
     for (range_row const& row : input_.folded)
-      if (launches_graphs(row.self)) return true;
+      if (launches_graphs(row, input_.steps)) return true;
     return false;
   }
 

@@ -387,6 +387,27 @@ TEST_CASE("a call has captured work where that was launched within it, not later
   CHECK(row_of(p.made, "a").flops == 5.0);
 }
 
+TEST_CASE("launches into a capture are calls of their step, and no work follows from them") {
+  program p;
+  p.made.has_steps = true;
+  std::uint32_t step = 0;
+  for (std::uint32_t i = 0; i < 3; ++i)
+    p.made.steps.push_back({1000 + 500 * i, 1490 + 500 * i, i, 0});
+  auto const launch = [&](std::int64_t at, bool captured) {
+    std::uint32_t const id = p.launch(p.a, at, at + 10);
+    p.made.launches.back().step = step;
+    if (captured) p.made.launches.back().flags = driver_call_record::in_capture;
+    if (!captured) p.kernel(id, at + 20, at + 30).name = 1;
+  };
+  for (int i = 0; i < 8; ++i) launch(1000 + 50 * i, true);
+  for (; step < 3; ++step) launch(1450 + 500 * step, false);
+  range_row const row = row_of(p.made, "a");
+  CHECK(row.step_self_launch_share.typical == doctest::Approx(2 / 3.0));
+  CHECK(row.step_self_call_into_driver_share.typical == doctest::Approx(2 / 11.0));
+  CHECK(row.step_call_into_driver_share.typical == doctest::Approx(2 / 11.0));
+  CHECK(row.step_launch_time_share.typical == doctest::Approx(2 / 11.0));
+}
+
 TEST_CASE("spans: until the last work of a launch, whatever comes first") {
   program p;
   p.call(p.a, 1000, 1100);

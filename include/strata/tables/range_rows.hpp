@@ -70,9 +70,12 @@ struct range_row {
   step_part step_busy_share;         ///< of `gpu_busy_ns`: in which work of such launches ran
   step_part step_launch_share;       ///< of the launches of the range and below
   step_part step_self_launch_share;  ///< of those of the range itself
-  step_part
-      step_launch_time_share;  ///< of the host time in those calls: the first ones are expensive
-  step_part step_self_launch_time_share;  ///< of that of the range itself
+  /// The same with launches into captures, which `launches` and `launch_ns` have: by number, and by
+  /// host time in the calls, of which the first ones are expensive.
+  step_part step_call_into_driver_share;
+  step_part step_self_call_into_driver_share;
+  step_part step_launch_time_share;
+  step_part step_self_launch_time_share;
   device_work self;
   device_work total;
   vec<captured_work> captured;  ///< by the range itself, for others; one for each launching row

@@ -48,8 +48,10 @@ class work_parts {
     if (source_.launches.empty()) return;
     vec<double> const alike(source_.launches.size(), 1.0);
     share_launches(rows, alike, &range_row::step_self_launch_share, &range_row::step_launch_share);
+    share_launches(rows, alike, &range_row::step_self_call_into_driver_share,
+                   &range_row::step_call_into_driver_share, true);
     share_launches(rows, call_times(), &range_row::step_self_launch_time_share,
-                   &range_row::step_launch_time_share);
+                   &range_row::step_launch_time_share, true);
     // Where the timeline does not say how long work ran, each launch counts the same.
     bool const timed = source_.has_whole_timeline();
     vec<bool> const works =
@@ -59,14 +61,16 @@ class work_parts {
       if (works[i]) rows[i].step_busy_share = rows[i].step_work_share;
   }
   /// The parts of the launches in steps, each with its weight: of a row itself, and with all below
-  /// it. Returns: which rows have any with them.
+  /// it. `captured`: of those into captures too. Returns: which rows have any with them.
   vec<bool> share_launches(vec<range_row>& rows, vec<double> const& weights,
-                           step_part range_row::*self, step_part range_row::*total) const {
+                           step_part range_row::*self, step_part range_row::*total,
+                           bool captured = false) const {
     vec<double> all(rows.size(), 0.0);
     vec<step_part> in_steps(rows.size(), step_part{0.0, 0.0});
     for (std::size_t i = 0; i < source_.launches.size(); ++i) {
       driver_call_record const& launch = source_.launches[i];
-      if (!launch.causes_work() || !is_work(launch.kind)) continue;
+      bool const counts = launch.causes_work() || (captured && launch.only_captured());
+      if (!counts || !is_work(launch.kind)) continue;
       std::uint32_t const row = layout_.row_of(launch.node);
       all[row] += weights[i];
       in_steps[row].add(part_of(launch), weights[i]);
