@@ -106,6 +106,11 @@ const busyKinds = {
     paint: "var(--launch)",
     fine: true,
   },
+  "kernels with few blocks": {
+    helps: "more blocks, or kernels side by side",
+    paint: "var(--latency)",
+    fine: true,
+  },
   copies: {
     means: "by the GPU",
     helps: "overlap with kernels, from pinned memory",

@@ -52,6 +52,7 @@ struct row_cause {
 struct counted_piece {
   range_limit const* own;   ///< of these kernels
   std::string_view stall;   ///< what their warps wait for most; "" where that was not counted
+  double stall_part;        ///< of the warps' time
   double ns;                ///< of a step
   std::string_view kernel;  ///< the one that was counted by itself; "" is all others of the row
   bool is_single;           ///< nearly all of its time is one kernel's, for which the counts stand
@@ -64,7 +65,9 @@ struct kernels_of_row {
   double longest_ns = 0.0;
   double tensor_ns = 0.0;  ///< of those that may work on tensor cores
   double ends_ns = 0.0;    ///< that they take whatever they do
-  double few_ns = 0.0;     ///< the rest of those that leave half of the SMs without a block
+  /// Of kernels that leave half of the SMs without a block, without `ends_ns` and what findings of
+  /// the row explain.
+  double few_blocks_ns = 0.0;
 };
 
 class account_builder {
@@ -193,6 +196,8 @@ class account_builder {
     std::map<std::uint32_t, std::size_t> places;  // of the ranges, by path
     for (std::size_t i = 0; i < in_.ranges.size(); ++i) places[in_.ranges[i].path_id] = i;
     double const shortest = shortest_kernel_ns();
+    // Of the SMs; chosen. The rule few-blocks, which knows what else may run, says more from 0.75.
+    constexpr double few = 0.5;
     for (std::size_t i = 0; i < in_.kernels.size(); ++i) {
       kernel_row const& kernel = in_.kernels[i];
       auto const place = places.find(kernel.path_id);
@@ -209,8 +214,12 @@ class account_builder {
       if (may_multiply) all.tensor_ns += ns;
       double const ends = ns * smaller(1.0, shortest / mean);
       all.ends_ns += ends;
-      if (kernel.gpu_utilisation <= 0.5 * kernel.sm_utilisation) all.few_ns += ns - ends;
+      bool const has_few = kernel.gpu_utilisation <= few * kernel.sm_utilisation;
+      if (has_few && !kernel.collective) all.few_blocks_ns += ns - ends;
     }
+    for (std::size_t row = 0; row < rows_.size(); ++row)
+      for (row_cause const& cause : causes_[row])
+        kernels_[row].few_blocks_ns = larger(0.0, kernels_[row].few_blocks_ns - cause.ns);
   }
   /// What the shortest kernel of the run takes, which hardly does anything.
   double shortest_kernel_ns() const {
@@ -275,8 +284,8 @@ class account_builder {
     stall_share const most = longest_stall(counted.counters, counted.row, counter_scope::self);
     bool const is_told = most.stall != nullptr && most.part >= most.uncounted &&
                          is_timed_work(counted.counters, counted.row, counter_scope::self);
-    pieces_[row].push_back(
-        {counted.own, is_told ? most.stall->name : std::string_view{}, ns, kernel, is_single});
+    pieces_[row].push_back({counted.own, is_told ? most.stall->name : std::string_view{},
+                            is_told ? most.part : 0.0, ns, kernel, is_single});
   }
 
   void add_busy(std::size_t row) {
@@ -330,20 +339,22 @@ class account_builder {
       return 0.0;
     }
     left -= add_needed(row, piece, left);
-    auto const waits = [&] {
+    constexpr double most_common = 0.25;  // of the warps' time; chosen: of several kernels
+    // What no unit needs of one kernel's time its warps wait for.
+    if (piece.is_single && !piece.stall.empty()) return explain_by_stall(row, piece, left);
+    left -= add_of_several(row, piece, kernel_ends, &kernels_of_row::ends_ns, left);
+    left -= add_of_several(row, piece, with_few_blocks, &kernels_of_row::few_blocks_ns, left);
+    // The kernels of a graph cannot be counted apart.
+    bool const stands = piece.stall_part >= most_common && !own.is_above_roof() &&
+                        launches_graphs(rows_[row], steps_);
+    return stands ? explain_by_stall(row, piece, left) : left;
+  }
+  /// Returns: 0, what is left of the time.
+  double explain_by_stall(std::size_t row, counted_piece const& piece, double left) {
+    if (left > 0.0)
       add(account_kind::explained, std::string(to_string(limiter::latency)), row, left).stall =
           piece.stall;
-      return 0.0;
-    };
-    // What no unit needs of one kernel's time its warps wait for.
-    bool const is_told = !piece.stall.empty();
-    if (is_told && piece.is_single && left > 0.0) return waits();
-    kernels_of_row const& all = kernels_[row];
-    left -= add_of_several(row, piece, kernel_ends, all.ends_ns, left);
-    left -= add_of_several(row, piece, kernels_of_few_blocks, all.few_ns, left);
-    // The kernels of a graph cannot be counted apart.
-    if (is_told && launches_graphs(rows_[row], steps_) && left > 0.0) return waits();
-    return left;
+    return 0.0;
   }
   /// Copies that no step launched are no work of their range in a step.
   void add_copies_between() {
@@ -375,14 +386,14 @@ class account_builder {
     add_some(account_kind::at_roof, std::string(to_string(gpu_unit::tensor)), row, needed);
     return needed;
   }
-  /// What is known by launches of the kernels of a row, `ns` of their time. Returns: what was
-  /// added.
+  /// Adds a part of the kernels' time that their launches explain, where several were counted
+  /// together. Returns: the time added.
   double add_of_several(std::size_t row, counted_piece const& piece, std::string_view why,
-                        double ns, double left) {
-    constexpr double least = 0.05;  // of their time; chosen: of long kernels it says nothing
+                        double kernels_of_row::*of, double left) {
+    constexpr double least = 0.05;  // of the kernels' time; chosen
     kernels_of_row const& all = kernels_[row];
     if (!piece.kernel.empty() || !(all.ns > 0.0)) return 0.0;
-    double const part = smaller(left, ns * piece.ns / all.ns);
+    double const part = smaller(left, all.*of * piece.ns / all.ns);
     if (part < least * piece.ns) return 0.0;
     add_some(account_kind::explained, std::string(why), row, part);
     return part;

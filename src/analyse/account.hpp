@@ -125,8 +125,8 @@ inline constexpr std::string_view short_kernels = "kernels shorter than their la
 /// What a kernel takes whatever it does: its blocks begin, and the last one ends.
 inline constexpr std::string_view kernel_ends = "start and end of kernels";
 
-/// What the account calls kernels that leave half of the multiprocessors without a block.
-inline constexpr std::string_view kernels_of_few_blocks = "kernels of few blocks";
+/// Time of kernels that leave half of the SMs without a block.
+inline constexpr std::string_view with_few_blocks = "kernels with few blocks";
 
 /// What limits the kernels of a range: a unit ("HBM"), "latency", "above the roof" or "not known".
 /// Of `roofline_table::own`, which has no kind.

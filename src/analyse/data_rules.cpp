@@ -40,14 +40,14 @@ double read_after(rule_context const& run, std::size_t row) noexcept {
   return has_work ? bytes : not_a_number;
 }
 
-/// Maxima, selections and integers of values have no counter: names tell them (relu, clamp, hash).
+/// No counter shows maxima, selections and hashes: the kernel's name does (relu, clamp, hash).
 bool may_compute(rule_context const& run, std::size_t row) {
   kernel_row const* const kernel = kernel_of(run, row);
   auto const has = [&](char const* word) {
     return kernel->demangled.find(word) != std::string::npos;
   };
   if (kernel == nullptr || has("index") || has("gather")) return false;
-  return class_of(*kernel) == kernel_class::elementwise || computes_integers(*kernel);
+  return class_of(*kernel) == kernel_class::elementwise || results_are_integers(*kernel);
 }
 
 }  // namespace
@@ -56,8 +56,8 @@ bool may_compute(rule_context const& run, std::size_t row) {
 /// findings.
 rule_result copying_kernel(rule_context const& run) {
   constexpr double least_of_step = 0.1;  // chosen
-  // Instructions of threads by byte that they load, and by load or store: a gather has 14 for its
-  // addresses, other copies 3 to 8 (H200), and a hash of each of four words some 20. Chosen.
+  // Instructions of threads for each byte loaded, and for each load or store. Copies have 3 to 8
+  // for each access, gathers 14 for their addresses, a hash of four words about 20 (H200). Chosen.
   constexpr double most_by_byte = 4.0;
   constexpr double most_by_access = 16.0;
   return look_at_counted(
@@ -68,7 +68,8 @@ rule_result copying_kernel(rule_context const& run) {
         double const instructions = run.own(row, "predicated_on_instructions");
         double const accesses = warp_threads * run.own(row, "lsu_instructions");
         bool const has_few =
-            instructions <= most_by_byte * loads && !(instructions > most_by_access * accesses);
+            instructions <= most_by_byte * loads &&
+            !(instructions > most_by_access * accesses);  // also where accesses were not counted
         // Divisions of integers compute addresses: what they bound is a cause of its own.
         thread_arithmetic const done = arithmetic_of(run, row);
         bool const divides = done.dividing > 0.0 && !is_bound_by_instructions(run, row);

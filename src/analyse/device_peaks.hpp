@@ -18,6 +18,9 @@ namespace detail {
 /// What L1's data path moves in a turn, of shared memory too. Units: bytes.
 inline constexpr double wavefront_bytes = 128.0;
 
+/// Schedulers of an SM, each of which issues for one warp a cycle, from compute capability 7.0 on.
+inline constexpr double schedulers = 4.0;
+
 /// What a multiprocessor (SM) does in a cycle, by compute capability; 0: not documented.
 ///
 /// Source: FP32, FP64 and FP16 are the results a cycle of "Arithmetic Instructions" in the CUDA C++

@@ -68,16 +68,6 @@ idle_work work_beside(rule_context const& run, idle_time const& idle, bool betwe
   return work;
 }
 
-/// Whether a range's own kernels come by graphs, many by a launch: those that it captures itself
-/// are no launches of theirs.
-bool is_in_graphs(rule_context const& run, std::size_t row) noexcept {
-  range_row const& own = run.rows[row];
-  double const launches = run.in.steps.per_step(static_cast<double>(own.self.launches),
-                                                own.step_self_call_into_driver_share);
-  return are_in_graphs(run.own_launches_per_step(row, own.self.kernels),
-                       launches - graphs_of(run, row).launches);
-}
-
 /// Kernels of a range that leave nearly all SMs free, each launched many times in a call of it: one
 /// launch may do what all of these do.
 struct alike_launches {
@@ -321,7 +311,7 @@ rule_result idle_time_of(rule_context const& run, idle_cause cause,
     if (!between) idle.ns = run.in.steps.own_idle_ns(idle.ns);
     bool const is_seen = idle.cause == cause && run.is_worth(idle.ns);
     if (!is_seen || !is_in_place(run, idle.row, scope)) return;
-    if (cause == idle_cause::launch && is_in_graphs(run, idle.row)) return;
+    if (cause == idle_cause::launch && launches_graphs(run.rows[idle.row], run.in.steps)) return;
     idle_work const work = work_beside(run, idle, between);
     all.add(work);
     candidate seen = run.candidate_of(idle.row, sure * idle.ns);
@@ -352,7 +342,8 @@ rule_result idle_time_of(rule_context const& run, idle_cause cause,
     made.advice =
         "launch each kernel once for all that are alike, with a larger grid, where none needs "
         "another's result; or launch a CUDA graph of the step, or fuse kernels";
-  else if (cause == idle_cause::launch && launches_graphs(run.rows[0], run.in.steps, true))
+  else if (cause == idle_cause::launch &&
+           launches_graphs(run.rows[0], run.in.steps, counter_scope::total))
     made.advice =
         "capture these kernels into the graph of the step too, fuse them, or give each launch more "
         "work";

@@ -151,7 +151,7 @@ rule_result integer_work(rule_context const& run) {
         double const memory = run.load(row).use(gpu_unit::hbm);
         kernel_row const* const kernel = kernel_of(run, row);
         if (part < mostly_integers || memory < least_memory || memory > most_memory ||
-            (kernel != nullptr && computes_integers(*kernel)))
+            (kernel != nullptr && results_are_integers(*kernel)))
           return std::nullopt;
         // Good code has an integer instruction for each other one. What only moves values can move
         // more of them by each instruction, and computes their address once.

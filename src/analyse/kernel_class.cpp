@@ -117,15 +117,16 @@ kernel_class class_of(kernel_row const& kernel) {
   return made != kernel_class::unknown ? made : class_of(name_words(name_with_arguments(kernel)));
 }
 
-bool computes_integers(kernel_row const& kernel) {
+bool results_are_integers(kernel_row const& kernel) {
   return name_words(kernel.short_name)
       .has_any({"hash", "hashes", "hashing", "minhash", "simhash", "murmur", "xxhash", "crc",
-                "checksum", "philox", "rng", "random", "bloom", "popcount", "xor"});
+                "checksum", "philox", "rng", "bloom", "popcount"});
 }
 
 bool is_depthwise(kernel_row const& kernel) {
-  return name_words(kernel.short_name)
-      .has_any({"depthwise", "dwconv", "causalconv", "shortconv", "longconv", "fir"});
+  name_words const words(kernel.short_name);
+  return words.has_any({"depthwise", "dwconv", "causalconv", "shortconv", "longconv"}) &&
+         !words.has_any({"gemm", "matmul", "pointwise"});
 }
 
 std::string operation_of(kernel_row const& kernel) {

@@ -30,10 +30,11 @@ enum class kernel_class : std::uint8_t {
 /// cuDNN, CUTLASS, Triton, ggml and hand-written programs have them.
 kernel_class class_of(kernel_row const& kernel);
 
-/// Whether a kernel computes integers from data, as its name says: hashes, checksums, random bits.
-bool computes_integers(kernel_row const& kernel);
+/// Whether a kernel's results are integers that it computes from data (hashes, checksums, random
+/// bits), as its name says.
+bool results_are_integers(kernel_row const& kernel);
 
-/// Whether a kernel convolves each channel by itself, as its name says: that is no matrix product.
+/// Whether a kernel is a depthwise convolution, as its name says: no matrix product.
 bool is_depthwise(kernel_row const& kernel);
 
 /// The name of a kernel for a sentence: of a kernel that PyTorch makes for many operations its

@@ -36,16 +36,13 @@ using kernels_of_range = std::map<std::uint32_t, counted_sums>;
 
 class builder {
  public:
-  explicit builder(profile const& source) : source_(source) {}
+  explicit builder(table_input const& tables) : tables_(tables), source_(tables.source) {}
 
   std::optional<profile> build() {
     // Kernels are counted on one device, ranges on all.
     if (!has_all_records() || source_.counters().devices.size() > 1) return std::nullopt;
     find_counted();
-    call_tree const tree(source_);
-    rows_ = make_kernel_table(source_, tree);
-    stretch(tree);
-    if (!counted_.empty()) leave_out();
+    leave_out();
     if (counted_.empty()) return std::nullopt;
     profile made = source_;
     made.device = device_sums();  // made anew of the records
@@ -70,7 +67,10 @@ class builder {
     counter_set const& ranges = source_.counters(counter_set::gpu);
     std::vector<std::size_t> positions;
     for (std::string const& name : kernels.names) positions.push_back(ranges.names.index_of(name));
-    for (counted_kernel const& kernel : kernels.kernels) {
+    call_tree const tree(source_);
+    kernel_places const places(tables_.kernels, tree);
+    for (counted_kernel const& kernel :
+         scaled_kernels(source_, places, tables_.kernels, tables_.steps)) {
       if (kernel.node >= source_.nodes.size() || kernel.launches_max == 0) continue;
       counted_sums& sums = counted_[kernel.node][kernel.name];
       bool const is_first = sums.values.empty();
@@ -86,30 +86,6 @@ class builder {
                         : std::max(sum, kernel.values[i]);
       }
     }
-  }
-
-  /// Makes sums of all launches of the counts where the counted ones are longer or shorter.
-  void stretch(call_tree const& tree) {
-    counter_set const& ranges = source_.counters(counter_set::gpu);
-    std::size_t const time = ranges.names.index_of(counted_time);
-    if (time >= ranges.names.size()) return;
-    std::map<std::pair<std::uint32_t, std::uint32_t>, duration_statistics const*> timed;
-    for (kernel_row const& row : rows_) timed[{row.path_id, row.name}] = &row.duration;
-    vec<launch_lengths> lengths;
-    std::vector<counted_sums*> kernels;
-    for (auto& [node, of_range] : counted_) {
-      for (auto& [name, sums] : of_range) {
-        auto const row = timed.find({tree.row_of(node).path_id, name});
-        if (row == timed.end()) continue;
-        kernels.push_back(&sums);
-        lengths.push_back({sums.values[time] / static_cast<double>(sums.launches),
-                           row->second->mean(), differ(*row->second)});
-      }
-    }
-    vec<double> const factors = factors_of_counts(lengths);
-    for (std::size_t k = 0; k < kernels.size(); ++k)
-      for (std::size_t i = 0; i < ranges.names.size(); ++i)
-        if (combine_of(ranges.names[i]) == metric_combine::sum) kernels[k]->values[i] *= factors[k];
   }
 
   /// Leaves in their ranges the kernels of which steps launched different numbers, those that have
@@ -138,11 +114,11 @@ class builder {
   }
 
   void add_ranges(profile& made) {
-    vec<std::string> const names = distinct_names(rows_);
+    vec<std::string> const names = distinct_names(tables_.kernels);
     std::unordered_map<std::uint32_t, std::uint32_t> texts;  // by the kernel's name
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
+    for (std::size_t i = 0; i < tables_.kernels.size(); ++i) {
       auto const [text, is_new] =
-          texts.try_emplace(rows_[i].name, static_cast<std::uint32_t>(made.names.size()));
+          texts.try_emplace(tables_.kernels[i].name, static_cast<std::uint32_t>(made.names.size()));
       if (is_new) made.names.push_back(names[i]);
     }
     for (auto& [node, kernels] : counted_) {
@@ -183,11 +159,11 @@ class builder {
     for (counter_value& value : set.values) {
       auto const range = counted_.find(value.node);
       std::string const& name = set.names[value.counter];
-      if (range == counted_.end() || combine_of(name) != metric_combine::sum) continue;
+      bool const is_shared_out = combine_of(name) == metric_combine::sum && !is_clock(name);
+      if (range == counted_.end() || !is_shared_out) continue;
       double moved = 0.0;
       for (auto const& [kernel, sums] : range->second)
         if (is_finite(sums.values[value.counter])) moved += sums.values[value.counter];
-      if (is_elapsed(name)) continue;  // a clock, by which no work is done
       if (level_of(name) == metric_level::hbm && moved > value.value)
         scale(range->second, value.counter, value.value / moved);
       value.value = std::max(0.0, value.value - moved);
@@ -200,7 +176,8 @@ class builder {
     move_work(set);
   }
 
-  static bool is_elapsed(std::string const& name) {
+  /// Elapsed time or cycles, which a range does not share out among its kernels.
+  static bool is_clock(std::string const& name) {
     return name == counted_time || name.find("cycles_elapsed") != std::string::npos;
   }
 
@@ -222,22 +199,22 @@ class builder {
         counted_work own = set.work[i];
         own.node = sums.node;
         own.launches = launches;
-        own.foreign = 0;  // it is counted alone
+        own.foreign = 0;  // no other thread's launches are in its counts
         set.work.push_back(own);
         set.work[i].launches -= launches;
       }
     }
   }
 
+  table_input const& tables_;
   profile const& source_;
-  vec<kernel_row> rows_;                               // of the kernels
   std::map<std::uint32_t, kernels_of_range> counted_;  // by node
 };
 
 }  // namespace kernel_ranges
 
-std::optional<profile> kernels_as_ranges(profile const& source) {
-  return kernel_ranges::builder(source).build();
+std::optional<profile> kernels_as_ranges(table_input const& tables) {
+  return kernel_ranges::builder(tables).build();
 }
 
 kernels_apart rows_of_kernels(findings_input const& by_kernel, profile const& source,

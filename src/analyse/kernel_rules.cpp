@@ -80,7 +80,6 @@ double queued_part(rule_context const& run, std::size_t row) noexcept {
   // Cycles that a warp waits for the result of another instruction: 4 to 6 of arithmetic, twice
   // that where the warps share a pipe.
   constexpr double result_latency = 10.0;
-  constexpr double schedulers = 4.0;  // of an SM, from compute capability 7.0 on
   gpu_unit const nearest = run.load(row).units.longest();
   if (nearest != gpu_unit::l1 && nearest != gpu_unit::l2 && nearest != gpu_unit::hbm) return 0.0;
   double const cycles = run.own_or_0(row, "sm_active_cycles");
@@ -542,17 +541,23 @@ rule_result tail_wave(rule_context const& run) {
 
 namespace {
 
-/// What a kernel that waits takes where registers or shared memory no longer limit its blocks:
-/// fewer waves, each of which waits as long as now. What the busiest unit does for them takes its
-/// time too, and waits hide the more of that the longer they are beside it.
-// Source: balanced job bounds of queueing networks (Zahorjan, Sevcik, Eager and Galler, 1982).
-double with_more_warps_ns(rule_context const& run, std::size_t row, kernel_row kernel,
-                          bool by_registers) {
+/// The time of a waiting kernel once registers (or shared memory) no longer limit its blocks. It
+/// has fewer waves, each as long as now. Beside the waits the busiest unit needs its own time; the
+/// longer the waits, the more of that they hide. Units: ns.
+/// Source: balanced job bounds (Zahorjan, Sevcik, Eager and Galler, 1982).
+double ns_without_limit(rule_context const& run, std::size_t row, kernel_row kernel,
+                        bool by_registers) {
   double const waves = std::ceil(waves_of(run, kernel));
+  auto const without_shared = [&] { kernel.static_shared_bytes = kernel.dynamic_shared_bytes = 0; };
   if (by_registers)
     kernel.registers_per_thread = 0;
   else
-    kernel.static_shared_bytes = kernel.dynamic_shared_bytes = 0;
+    without_shared();
+  // Where both limit alike, both have to go.
+  if (std::ceil(waves_of(run, kernel)) >= waves) {
+    kernel.registers_per_thread = 0;
+    without_shared();
+  }
   range_limit const& load = run.load(row);
   double const waits_ns = load.time_ns * std::ceil(waves_of(run, kernel)) / waves;
   double const unit_ns = fix_of_kernels().least_ns(load);
@@ -574,7 +579,7 @@ rule_result low_occupancy(rule_context const& run) {
         bool const is_far = run.load(row).fraction() < far_use;
         if (!few || !more_would_run || !is_far || is_tensor_kernel(run, row)) return std::nullopt;
         bool const by_registers = fits.limiter == "registers";
-        double const then_ns = with_more_warps_ns(run, row, kernel, by_registers);
+        double const then_ns = ns_without_limit(run, row, kernel, by_registers);
         double const gain = run.gains.gain(row, fix_of_kernels().ends_waits(ns - then_ns));
         if (!run.is_worth(gain)) return std::nullopt;
         auto const shared =

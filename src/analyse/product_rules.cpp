@@ -46,8 +46,8 @@ bool is_product(rule_context const& run, std::size_t row, plain_format const& of
   // FLOP by byte of L1 and shared memory for values of 4 bytes; chosen: polynomials have more.
   constexpr double reuse = 60.0;
   constexpr double nearly_all = 0.9;  // of the FLOP; chosen
-  // Multiply-adds; chosen: a head of attention has 64 or more, a convolution of each channel by
-  // itself has its taps: 31, or 49 of 7 x 7. Of more its name has to tell.
+  // Multiply-adds; chosen: a head of attention has 64 or more, a depthwise convolution has
+  // its taps: 31, or 49 of 7 x 7. With more taps, only the name tells (is_depthwise).
   constexpr double fewest = 60.0;
   double const stored = run.own_or_0(row, "global_store_bytes") / of.bytes;
   kernel_row const* const kernel = kernel_of(run, row);
@@ -167,9 +167,10 @@ double needed_bytes(rule_context const& run, std::size_t row) noexcept {
   return bytes * (1.0 / tile + 1.0 / warp_tile);
 }
 
-/// What the operations of tensor cores take at the peaks of their formats. The pipe's own time is
-/// more in older instructions: mma.m16n8k8 keeps it busy for twice as long (H200).
-double operations_ns(rule_context const& run, std::size_t row) noexcept {
+/// The time of the tensor cores' operations at the peaks of their formats, or the pipe's busy time
+/// where that is less or formats were not counted. Older instructions keep the pipe busy longer:
+/// mma.m16n8k8 twice as long (H200).
+double tensor_peak_ns(rule_context const& run, std::size_t row) noexcept {
   double ns = 0.0;
   for (tensor_format const& format : tensor_formats) {
     double const flops = work_of(format, [&](std::string_view key) { return run.own(row, key); });
@@ -192,8 +193,8 @@ rule_result fp64_without_tensor(rule_context const& run) {
 }
 
 rule_result unaligned_product(rule_context const& run) {
-  // What aligned ones reach of the tensor cores' peak at the clock of slow ones, which is a tenth
-  // above their own: of 31 ranges of cuBLAS half 0.73, a quarter less than 0.65 (H200).
+  // What aligned products of cuBLAS reach of the peak: median 0.73, lower quartile 0.65 of 31
+  // ranges (H200). The peak is at the clock of the unaligned kernel, a tenth above theirs.
   constexpr double library_use = 0.7;
   return look_at_counted(
       run, "tensor_active_cycles", [&](std::size_t row, double ns) -> std::optional<candidate> {
@@ -207,7 +208,7 @@ rule_result unaligned_product(rule_context const& run) {
             unaligned = &kernel;
         }
         range_limit const& load = run.load(row);
-        double const tensor_ns = operations_ns(run, row);
+        double const tensor_ns = tensor_peak_ns(run, row);
         if (unaligned == nullptr || part < stands_for_all || !is_finite(tensor_ns))
           return std::nullopt;
         double const hbm_ns = load.units[gpu_unit::hbm] / reachable_use(gpu_unit::hbm);

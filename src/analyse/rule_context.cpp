@@ -56,18 +56,17 @@ cpu_of_step cpu_of_mean_step(profile const& source) noexcept {
 
 }  // namespace
 
-bool are_in_graphs(double kernels, double launches) noexcept {
+bool launches_graphs(range_row const& row, steps_summary const& steps,
+                     counter_scope scope) noexcept {
+  bool const total = scope == counter_scope::total;
+  device_work const& work = total ? row.total : row.self;
+  double const kernels = steps.per_step(static_cast<double>(work.kernels),
+                                        total ? row.step_work_share : row.step_self_share);
+  double const launches =
+      steps.per_step(total ? row.launches_run : row.self_launches_run,
+                     total ? row.step_launch_share : row.step_self_launch_share);
   constexpr double many = 4.0;  // kernels by launch; chosen
   return launches > 0.0 && kernels > many * launches;
-}
-
-bool launches_graphs(range_row const& row, steps_summary const& steps, bool total) noexcept {
-  device_work const& work = total ? row.total : row.self;
-  step_part const& of_kernels = total ? row.step_launch_share : row.step_self_launch_share;
-  step_part const& of_launches =
-      total ? row.step_call_into_driver_share : row.step_self_call_into_driver_share;
-  return are_in_graphs(steps.per_step(static_cast<double>(work.kernels), of_kernels),
-                       steps.per_step(static_cast<double>(work.launches), of_launches));
 }
 
 bool is_preempted(cpu_of_step const& cpu) noexcept {

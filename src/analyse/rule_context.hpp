@@ -196,11 +196,10 @@ inline bool is_collective(kernel_row const& kernel) noexcept {
   return static_cast<bool>(kernel.collective);
 }
 
-/// Whether so many kernels of a step come by graphs, many by a launch.
-bool are_in_graphs(double kernels, double launches) noexcept;
-/// Whether a range's own work launches its kernels in graphs in a mean step; `total`: with all
-/// below it.
-bool launches_graphs(range_row const& row, steps_summary const& steps, bool total = false) noexcept;
+/// Whether the kernels of a range itself, or with those below it, come from graphs in a mean step:
+/// more than four a launch.
+bool launches_graphs(range_row const& row, steps_summary const& steps,
+                     counter_scope scope = counter_scope::self) noexcept;
 
 /// Whether other threads take the CPU of the one that drives the steps, in half of them or more: of
 /// a few steps the rule `slow-step` reports it.

@@ -69,7 +69,7 @@ run_answer make_run_answer(table_input const& tables, call_tree const& folded_tr
     made.findings.bound = detail::with_limiters(std::move(made.findings.bound),
                                                 made.account.limiters_text(steps.whole()));
   };
-  std::optional<profile> const by_kernel = detail::kernels_as_ranges(source);
+  std::optional<profile> const by_kernel = detail::kernels_as_ranges(tables);
   if (!by_kernel) {
     find();
     return made;

@@ -9,6 +9,7 @@
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/tables/counter_table.hpp>
+#include "device_peaks.hpp"
 #include "speed_of_light.hpp"
 
 #include <cstddef>
@@ -78,7 +79,8 @@ inline stall_entry const* find_stall(std::string_view name) noexcept {
 struct stall_share {
   stall_entry const* stall = nullptr;  ///< null where none was counted
   double part = 0.0;                   ///< of the time of the warps in flight
-  double uncounted = 0.0;  ///< the part in which they wait for what was not counted, or issue
+  double uncounted = 0.0;  ///< the part in which they wait for what was not counted; with those
+                           ///< that issue, where that was not counted
 };
 
 /// Units: parts of the warps' time. Some stalls alone may have been counted (`findings` has those
@@ -98,11 +100,11 @@ inline stall_share longest_stall(counter_table const* counters, std::size_t row,
     }
     found.uncounted -= part;
   }
-  // Those that issue wait for nothing. A multiprocessor has four schedulers.
+  // Of the warps in flight in an SM some issue in a mean cycle, and wait for nothing.
   auto const value = [&](char const* key) { return counted_value(counters, row, key, scope); };
-  double const issue = 4.0 * value("issue_ns") / value("time_ns");
-  double const warps = value("achieved_occupancy") / 100.0 * value("warps_per_sm");
-  if (issue < warps) found.uncounted -= smaller(issue / warps, found.uncounted);
+  double const issuing = schedulers * value("issue_ns") / value("time_ns");
+  double const in_flight = value("achieved_occupancy") / 100.0 * value("warps_per_sm");
+  if (issuing < in_flight) found.uncounted -= smaller(issuing / in_flight, found.uncounted);
   for (stall_entry const& each : stall_table) {
     if (each.name == "not_selected") continue;  // it waits for nothing: another warp issues
     std::string key(stall_prefix);

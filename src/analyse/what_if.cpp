@@ -136,7 +136,7 @@ double most_gain(finding const& cause, step_analysis const& steps) noexcept {
   double const cost = cause.cost_ns_per_step - between_ns(cause);
   for (finding_range const& range : cause.ranges) {
     if (range.launches > 0.0) return cost + idle_ns(steps);
-    // A stream's work that is queued begins late where it has to follow that of other streams.
+    // Without the order, queued work no longer waits for other streams.
     if (range.part == finding_part::order) return cost + steps.idle_of(idle_cause::device);
   }
   for (finding_range const& range : cause.ranges)
@@ -221,15 +221,15 @@ class step_predictor {
   double without(std::vector<finding const*> const& causes) {
     std::vector<what_if> changes;
     double of_gpu = 0.0;   // what the causes that are not the host's take
-    double of_idle = 0.0;  // the idle time, if one of them is the host's
+    double of_idle = 0.0;  // the idle time, if one of them shortens it
     double alone = 0.0;    // the most that one of them gains
     double between = 0.0;  // what they take between steps
     double const own = steps_.own_idle_part();
     for (finding const* const cause : causes) {
       for (what_if const& change : changes_of(*cause, folded_, steps_)) add_change(changes, change);
-      bool const is_of_gpu = !is_of_host(*cause);
-      if (is_of_gpu) of_gpu += cause->taken_ns();
-      if (!is_of_gpu || cause->cost_ns_per_step > cause->taken_ns()) of_idle = idle_ns(steps_);
+      bool const is_host = is_of_host(*cause);
+      if (!is_host) of_gpu += cause->taken_ns();
+      if (is_host || cause->cost_ns_per_step > cause->taken_ns()) of_idle = idle_ns(steps_);
       between += between_ns(*cause);
       alone = std::max(alone, cause->gain_ns(steps_.period_ns()));
     }

@@ -66,8 +66,10 @@ test("parts of the budget are the console's limiters", () => {
   const names = [...units.matchAll(/\{"([^"]+)", "\w+"\}/g)].map(([, name]) => name);
   names.push(/"(L1 with [^"]+)"/.exec(source)[1]);
   for (const name of names) assert.ok(page.busyKinds[name], name);
-  const [, ends] = /kernel_ends = "([^"]+)"/.exec(read("src/analyse/account.hpp"));
-  assert.ok(page.busyKinds[ends], ends);
+  for (const part of ["kernel_ends", "with_few_blocks"]) {
+    const [, name] = new RegExp(part + ' = "([^"]+)"').exec(read("src/analyse/account.hpp"));
+    assert.ok(page.busyKinds[name], name);
+  }
   const [, words] = /words\[\] = \{([^}]*)/.exec(read("src/analyse/roofline.hpp"));
   for (const word of ["latency", "launch", "copies"]) {
     assert.ok(page.busyKinds[word] && words.includes('"' + word + '"'), word);

@@ -173,7 +173,7 @@ TEST_CASE("all work together has one limiter, which answer, table and comparison
   constexpr expected all[] = {
       {"gpt2-fused.strata", "mixed",
        " No single limiter: issue for 32 % of the step, latency for 27 %,"},
-      {"pytorch-decode.strata", "HBM", " Limiters: HBM for 67 % of the step, "},
+      {"pytorch-decode.strata", "HBM", " Limiters: HBM for 67 % of the step, latency for 16 %."},
       {"pytorch-training.strata", "tensor",
        " Limiters: tensor for 49 % of the step, latency for 46 %."}};
   for (expected const& each : all) {
@@ -484,11 +484,11 @@ program several_kernels(bool in_graph) {
 
 }  // namespace
 
-TEST_CASE("the account: kernels of few blocks, and what those of a graph wait for") {
+TEST_CASE("the account: kernels with few blocks, and what those of a graph wait for") {
   answer const apart(several_kernels(false).made);
   INFO(apart.all());
   closes(apart.input);
-  CHECK(sum_of(apart, account_kind::explained, detail::kernels_of_few_blocks) ==
+  CHECK(sum_of(apart, account_kind::explained, detail::with_few_blocks) ==
         doctest::Approx(80 * us).epsilon(0.05));
   CHECK(apart.input.account.of(account_kind::unknown) > 600 * us);
   answer const in_graph(several_kernels(true).made);

@@ -75,7 +75,8 @@ TEST_CASE("copying-kernel: as many bytes stored as loaded, and no arithmetic") {
   is_silent_with([&](program& o) { o.made.kernel_names[0] = {"relu_kernel"}; });
   is_silent_with([&](program& o) { o.set(o.attention, instructions, 4.1 * bytes); });  // hashes
   is_silent_with([&](program& o) { o.set(o.attention, instructions, 2.1 * bytes); });
-  for (char const* const hash : {"hash_kernel", "MurmurHash3", "void crc32<4>(int*)", "rows_xor"})
+  for (char const* const hash :
+       {"hash_kernel", "MurmurHash3", "void crc32<4>(int*)", "rows_popcount"})
     is_silent_with([&](program& o) { o.made.kernel_names[0] = {hash}; });
   program const of_table =
       with(p, [](program& o) { o.made.kernel_names[0] = {"_Z9copy_rowsP9hash_table"}; });

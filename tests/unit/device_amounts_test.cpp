@@ -403,8 +403,9 @@ TEST_CASE("launches into a capture are calls of their step, and no work follows 
   for (; step < 3; ++step) launch(1450 + 500 * step, false);
   range_row const row = row_of(p.made, "a");
   CHECK(row.step_self_launch_share.typical == doctest::Approx(2 / 3.0));
-  CHECK(row.step_self_call_into_driver_share.typical == doctest::Approx(2 / 11.0));
-  CHECK(row.step_call_into_driver_share.typical == doctest::Approx(2 / 11.0));
+  CHECK(row.self.launches == 11);
+  CHECK(row.self_launches_run == 3.0);
+  CHECK(row_of(p.made, "").launches_run == 3.0);
   CHECK(row.step_launch_time_share.typical == doctest::Approx(2 / 11.0));
 }
 

@@ -77,7 +77,7 @@ TEST_CASE("a launch that was counted stands for those of other indices") {
     chosen.add(state.nodes.child(root_node, name, i), "a", one_block);
   chosen.end_pass();
   profile p;
-  chosen.copy_to(p, {"dram__bytes.sum"}, {{0, 0, 20}}, 2);
+  chosen.copy_to(p, {"dram__bytes.sum"}, {{0, 0, 20}}, {2});
   counter_set const& set = p.counters(counter_set::gpu_kernels);
   REQUIRE(set.kernels.size() == 3);
   for (counted_kernel const& each : set.kernels) {
@@ -100,7 +100,7 @@ TEST_CASE("counted launches stand for the others of their kernel") {
   profile p;
   p.kernel_names.push_back({"b"});
   chosen.copy_to(p, {"dram__bytes.sum", "lts__t_bytes.sum", "dram__bytes.sum.peak_sustained"},
-                 {{0, 0, 10}, {0, 2, 8}, {1, 0, 5}}, 1);
+                 {{0, 0, 10}, {0, 2, 8}, {1, 0, 5}}, {1, 1, 1});
   counter_set const& set = p.counters(counter_set::gpu_kernels);
   REQUIRE(set.kernels.size() == 2);
   REQUIRE(set.names.size() == 3);
@@ -195,14 +195,16 @@ TEST_CASE("counted kernels stand in kernels.csv, with rates by their timed durat
 TEST_CASE("counts of launches that are longer than most stand for these by their durations") {
   constexpr double us = 1e3;
   double const unknown = std::numeric_limits<double>::quiet_NaN();
-  // Counting adds 20 us to each kernel.
-  vec<double> const factors = detail::factors_of_counts({{25 * us, 5 * us, false},
-                                                         {35 * us, 12 * us, true},
-                                                         {420 * us, 40 * us, true},
-                                                         {420 * us, 40 * us, false},
-                                                         {80 * us, 600 * us, true},
-                                                         {26 * us, 600 * us, true},
-                                                         {unknown, 40 * us, true}});
+  // Counting adds 20 us to each kernel; the last one runs at another clock then.
+  vec<double> const factors = detail::count_factors({{25 * us, 5 * us, false},
+                                                     {35 * us, 12 * us, true},
+                                                     {420 * us, 40 * us, true},
+                                                     {60 * us, 40 * us, false},
+                                                     {80 * us, 600 * us, true},
+                                                     {26 * us, 600 * us, true},
+                                                     {unknown, 40 * us, true},
+                                                     {1100 * us, 1300 * us, false},
+                                                     {1420 * us, 1000 * us, true}});
   CHECK(factors[0] == 1.0);
   CHECK(factors[1] == 1.0);
   CHECK(factors[2] == doctest::Approx(0.1));
@@ -210,7 +212,12 @@ TEST_CASE("counts of launches that are longer than most stand for these by their
   CHECK(factors[4] == doctest::Approx(10.0));
   CHECK(std::isnan(factors[5]));
   CHECK(factors[6] == 1.0);  // what was not counted has no value anyway
-  CHECK(detail::factors_of_counts({}).empty());
+  CHECK(factors[7] == 1.0);
+  CHECK(factors[8] == 1.0);
+  CHECK(detail::cupti_overhead_ns({{5 * us, 40 * us, false}}) == 10 * us);
+  CHECK(detail::cupti_overhead_ns({{90 * us, 40 * us, false}}) == 40 * us);
+  CHECK(detail::cupti_overhead_ns({{5 * us, 40 * us, true}}) == 20 * us);
+  CHECK(detail::count_factors({}).empty());
 
   counter_sample s("time_ns+hbm_bytes");
   s.made.kernel_names = {{"product"}};

@@ -68,6 +68,11 @@ struct two_kernels : program {
   }
 };
 
+std::optional<profile> kernels_as_ranges(profile const& made) {
+  profile_tables tables(made);
+  return detail::kernels_as_ranges(tables.input());
+}
+
 }  // namespace
 
 TEST_CASE("a kernel that was counted by itself is accused, and named; the other one is not") {
@@ -170,7 +175,7 @@ TEST_CASE("the account has each kernel that was counted by itself, by its own co
 
 TEST_CASE("kernels become ranges below theirs, with their work and counts, and none is twice") {
   two_kernels p;
-  std::optional<profile> const apart = detail::kernels_as_ranges(p.made);
+  std::optional<profile> const apart = kernels_as_ranges(p.made);
   REQUIRE(apart.has_value());
   REQUIRE(apart->nodes.size() == p.made.nodes.size() + 2);
   call_tree const before(p.made, folding::by_name);
@@ -199,7 +204,7 @@ TEST_CASE("kernels of a range write no more to device memory than the range does
   counter_set& kernels = p.made.add_counters(counter_set::gpu_kernels);
   kernels.kernels[0].values[bytes] = 3e9;
   kernels.kernels[1].values[bytes] = 1e9;
-  std::optional<profile> const apart = detail::kernels_as_ranges(p.made);
+  std::optional<profile> const apart = kernels_as_ranges(p.made);
   REQUIRE(apart.has_value());
   double found[3] = {};
   auto const first = static_cast<std::uint32_t>(p.made.nodes.size());
@@ -220,7 +225,7 @@ TEST_CASE("a kernel keeps the clock that it was counted at, and the launches tha
   counter_set& kernels = p.made.add_counters(counter_set::gpu_kernels);
   for (counted_kernel& each : kernels.kernels) each.values[cycles] = 5000;
   p.counted().work.push_back({p.attention, 0, 2, 24, 1, 1, 0.0});  // 24 launches are elsewhere
-  std::optional<profile> const apart = detail::kernels_as_ranges(p.made);
+  std::optional<profile> const apart = kernels_as_ranges(p.made);
   REQUIRE(apart.has_value());
   auto const first = static_cast<std::uint32_t>(p.made.nodes.size());
   int found = 0;
@@ -262,7 +267,7 @@ TEST_CASE("what is one kernel, varies or was not counted by kernel stays in its 
   SUBCASE("a node that is not there") {
     for (counted_kernel& each : kernels.kernels) each.node = 1000;
   }
-  CHECK_FALSE(detail::kernels_as_ranges(p.made).has_value());
+  CHECK_FALSE(kernels_as_ranges(p.made).has_value());
 }
 
 }  // namespace kernel_ranges_test

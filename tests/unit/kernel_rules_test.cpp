@@ -651,7 +651,7 @@ TEST_CASE("fp32-without-tensor: where values are not used again, from 10 % of th
   }
 }
 
-TEST_CASE("fp32-without-tensor: a convolution of each channel by itself is no product") {
+TEST_CASE("fp32-without-tensor: a depthwise convolution is no product") {
   program p = product(0.46);
   p.set(p.attention, "lts__t_bytes.sum", 6e9);  // 5.1 FLOP a byte
   p.set(p.attention, shared_loads, 8e9);

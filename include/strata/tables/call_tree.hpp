@@ -180,8 +180,8 @@ class call_parts {
       row.step_share = row.step_call_share.in_steps;
       row.step_work_share = row.step_self_share = row.step_busy_share = row.step_call_share;
       row.step_launch_share = row.step_self_launch_share = row.step_call_share;
-      row.step_call_into_driver_share = row.step_call_share;
-      row.step_self_call_into_driver_share = row.step_call_share;
+      row.launches_run = static_cast<double>(row.total.launches);
+      row.self_launches_run = static_cast<double>(row.self.launches);
       row.step_launch_time_share = row.step_self_launch_time_share = row.step_call_share;
     }
   }

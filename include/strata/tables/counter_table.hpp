@@ -351,9 +351,8 @@ class counter_table_builder {
   double launches_in_step(std::size_t row, counter_scope scope) const noexcept {
     range_row const& timed = rows_[row];
     bool const self = scope == counter_scope::self;
-    return steps_.per_step(
-        static_cast<double>(self ? timed.self.launches : timed.total.launches),
-        self ? timed.step_self_call_into_driver_share : timed.step_call_into_driver_share);
+    return steps_.per_step(self ? timed.self_launches_run : timed.launches_run,
+                           self ? timed.step_self_launch_share : timed.step_launch_share);
   }
   /// An amount of a mean timed step in all of them.
   std::uint64_t in_timed_steps(double amount) const noexcept {

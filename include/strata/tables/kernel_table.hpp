@@ -201,52 +201,65 @@ class kernel_table_builder {
   number_map<kernel_sums> first_step_;  ///< by row of the tree and name
 };
 
-/// The duration that CUPTI counts with a kernel.
-inline constexpr std::string_view counted_time = "gpu__time_duration.sum";
-
-/// What it is longer by than a traced one (H200, CUDA 13.0). Units: ns.
-inline constexpr double added_by_cupti = 20'000.0;
-
-/// Mean durations of a kernel's launches in a range. Units: ns; NaN or 0 where not known.
-struct launch_lengths {
-  double counted;  ///< in counting steps, with what CUPTI adds
-  double timed;
-  bool differ;  ///< the timed ones, from each other
-};
-
-/// Few launches of each kernel are counted, and these may be longer than most. Returns: for each
-/// kernel, what makes sums of as many timed launches of their counts, by the durations; NaN where
-/// the counted ones are too short to tell.
-inline vec<double> factors_of_counts(vec<launch_lengths> const& kernels) {
-  double added = std::numeric_limits<double>::infinity();
-  for (launch_lengths const& each : kernels)
-    if (!each.differ && each.counted > 0.0 && each.timed > 0.0)
-      added = smaller(added, larger(each.counted - each.timed, 0.0));
-  if (!is_finite(added)) added = added_by_cupti;
-  vec<double> factors;
-  for (launch_lengths const& each : kernels) {
-    double const length = each.counted - added;
-    double const apart = length > each.timed ? length - each.timed : each.timed - length;
-    bool const stand_for_all = !each.differ || !(apart > added + each.timed / 4);
-    factors.push_back(stand_for_all    ? 1.0
-                      : length > added ? each.timed / length
-                                       : std::numeric_limits<double>::quiet_NaN());
-  }
-  return factors;
-}
-
-/// Whether durations differ by more than noise.
-inline bool differ(duration_statistics const& durations) noexcept {
-  double const mean = durations.mean();
-  return durations.sum_of_squares() >
-         static_cast<double>(durations.count()) * mean * mean * (1.0 + 1.0 / 16);
-}
-
 /// Mean duration of a launch, without a first step that is apart. Units: ns.
 inline double mean_duration(kernel_row const& row, steps_summary const& steps) noexcept {
   if (!steps.without_first || row.count <= row.first_step_count) return row.duration.mean();
   return (row.duration.sum() - static_cast<double>(row.first_step_ns)) /
          static_cast<double>(row.count - row.first_step_count);
+}
+
+/// The counter with a kernel's duration in a counting step, CUPTI's overhead included.
+inline constexpr std::string_view counted_time = "gpu__time_duration.sum";
+
+/// Durations that differ by more are of other work: no two clocks do (1.98 and 1.2 GHz; H200).
+inline constexpr double other_work = 2.0;
+
+/// Mean durations of a kernel's launches in a range. Units: ns; NaN or 0: not known.
+struct kernel_durations {
+  double counted_ns;  ///< in counting steps, CUPTI's overhead included
+  double timed_ns;
+  bool varies;  ///< the timed durations do
+};
+
+/// Whether the coefficient of variation is above a quarter. Chosen: more is no noise.
+inline bool varies(duration_statistics const& durations) noexcept {
+  constexpr double noise = 0.25;
+  double const mean = durations.mean();
+  return durations.sum_of_squares() >
+         static_cast<double>(durations.count()) * mean * mean * (1.0 + noise * noise);
+}
+
+/// What CUPTI adds to the duration of a counted kernel: the median difference of short kernels
+/// whose durations do not vary, within what was seen (16 to 35 us; H200, CUDA 13.0). Units: ns.
+inline double cupti_overhead_ns(vec<kernel_durations> const& kernels) {
+  constexpr double usual_ns = 20'000.0;
+  constexpr double longest_ns = 100'000.0;  // of a short kernel; chosen
+  vec<double> differences;
+  for (kernel_durations const& each : kernels)
+    if (!each.varies && each.counted_ns > 0.0 && each.timed_ns > 0.0 && each.timed_ns < longest_ns)
+      differences.push_back(each.counted_ns - each.timed_ns);
+  differences.sort();
+  if (differences.empty()) return usual_ns;
+  return larger(usual_ns / 2, smaller(2 * usual_ns, differences[differences.size() / 2]));
+}
+
+/// For each kernel, the factor from its counted sums to those of launches of mean timed duration: 1
+/// where durations do not vary or the counted one is like the mean one; NaN where the counted
+/// launch is too short beside CUPTI's overhead.
+inline vec<double> count_factors(vec<kernel_durations> const& kernels) {
+  double const overhead = cupti_overhead_ns(kernels);
+  vec<double> factors;
+  for (kernel_durations const& each : kernels) {
+    double const net_ns = each.counted_ns - overhead;  // NaN: not counted
+    bool const is_longer = net_ns > other_work * each.timed_ns + overhead;
+    bool const is_shorter = other_work * (net_ns + overhead) < each.timed_ns;
+    double factor = 1.0;
+    if (each.varies && (is_longer || is_shorter))
+      factor =
+          net_ns > overhead ? each.timed_ns / net_ns : std::numeric_limits<double>::quiet_NaN();
+    factors.push_back(factor);
+  }
+  return factors;
 }
 
 }  // namespace detail
@@ -257,9 +270,60 @@ inline vec<kernel_row> make_kernel_table(profile const& source, call_tree const&
   return detail::kernel_table_builder(source, tree).build();
 }
 
+namespace detail {
+
+/// The rows of kernels by their range and name.
+class kernel_places {
+ public:
+  kernel_places(vec<kernel_row> const& rows, call_tree const& tree) : tree_(tree) {
+    for (std::size_t i = 0; i < rows.size(); ++i) places_[key(rows[i].path_id, rows[i].name)] = i;
+  }
+  /// Null where no such kernel was traced.
+  std::size_t const* find(counted_kernel const& kernel) const {
+    return places_.find(key(tree_.row_of(kernel.node).path_id, kernel.name));
+  }
+
+ private:
+  static std::uint64_t key(std::uint32_t path_id, std::uint32_t name) noexcept {
+    return std::uint64_t{path_id} << 32 | name;
+  }
+  call_tree const& tree_;
+  number_map<std::size_t> places_;
+};
+
+/// The counted kernels, their sums scaled to the mean timed duration of their launches: see
+/// count_factors. Cost: O(kernels x counters).
+inline vec<counted_kernel> scaled_kernels(profile const& source, kernel_places const& places,
+                                          vec<kernel_row> const& rows, steps_summary const& steps) {
+  counter_set const& set = source.counters(counter_set::gpu_kernels);
+  vec<counted_kernel> kernels = set.kernels;
+  std::size_t const time = set.names.index_of(counted_time);
+  if (time >= set.names.size()) return kernels;
+  vec<double> launches(rows.size(), 0.0);
+  vec<kernel_durations> durations;
+  for (kernel_row const& row : rows)
+    durations.push_back({0.0, mean_duration(row, steps), varies(row.duration)});
+  for (counted_kernel const& kernel : kernels) {
+    std::size_t const* const row = places.find(kernel);
+    if (row == nullptr) continue;
+    durations[*row].counted_ns += kernel.values[time];
+    launches[*row] += static_cast<double>(kernel.launches_max);
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) durations[i].counted_ns /= launches[i];
+  vec<double> const factors = count_factors(durations);
+  for (counted_kernel& kernel : kernels) {
+    std::size_t const* const row = places.find(kernel);
+    for (std::size_t i = 0; row != nullptr && i < kernel.values.size(); ++i)
+      if (combine_of(set.names[i]) == metric_combine::sum) kernel.values[i] *= factors[*row];
+  }
+  return kernels;
+}
+
+}  // namespace detail
+
 /// Counted values of the rows of a kernel table, in its order. Values are of all launches of a row
-/// in one step; rates divide them by the mean duration of as many timed launches. Where launches
-/// differ in length, detail::factors_of_counts has made them of the counted ones.
+/// in one step, see detail::scaled_kernels; rates divide them by the mean duration of as many timed
+/// launches.
 struct kernel_counter_table {
   vec<counter_metric> metrics;
   vec<std::uint64_t> launches;  ///< counted, by row; 0 where a row was not
@@ -294,15 +358,11 @@ inline kernel_counter_table make_kernel_counter_table(profile const& source, cal
     table.metrics.push_back({metric, {}, {}, {}, {}});
   table.positions = detail::positions_of(table.metrics);
   table.launches.resize(rows.size(), 0);
-  auto const key = [](std::uint32_t path_id, std::uint32_t name) {
-    return std::uint64_t{path_id} << 32 | name;
-  };
-  detail::number_map<std::size_t> places;
-  for (std::size_t i = 0; i < rows.size(); ++i) places[key(rows[i].path_id, rows[i].name)] = i;
+  detail::kernel_places const places(rows, tree);
   vec<bool> steady(rows.size(), true);  // each step launched the same number
   vec<detail::counter_sum> sums(rows.size() * counters);
-  for (counted_kernel const& kernel : set.kernels) {
-    std::size_t const* const row = places.find(key(tree.row_of(kernel.node).path_id, kernel.name));
+  for (counted_kernel const& kernel : detail::scaled_kernels(source, places, rows, steps)) {
+    std::size_t const* const row = places.find(kernel);
     if (row == nullptr) {
       ++table.unknown;
       continue;
@@ -314,24 +374,12 @@ inline kernel_counter_table make_kernel_counter_table(profile const& source, cal
       sums[*row * counters + i].add({kernel.values[i], launches, false}, combine_of(set.names[i]),
                                     detail::ends_with(set.names[i], ".peak_sustained"));
   }
-  std::size_t const time = set.names.index_of(detail::counted_time);
-  vec<detail::launch_lengths> lengths;
-  for (std::size_t row = 0; row < rows.size() && time < counters; ++row)
-    lengths.push_back({sums[row * counters + time].value(metric_combine::sum) /
-                           static_cast<double>(table.launches[row]),
-                       detail::mean_duration(rows[row], steps),
-                       detail::differ(rows[row].duration)});
-  vec<double> factors = detail::factors_of_counts(lengths);
-  factors.resize(rows.size(), 1.0);
   vec<double> given(counters);
   vec<double> results;
   for (std::size_t row = 0; row < rows.size(); ++row) {
     auto const launches = static_cast<double>(table.launches[row]);
-    for (std::size_t i = 0; i < counters; ++i) {
-      metric_combine const combine = combine_of(set.names[i]);
-      given[i] = sums[row * counters + i].value(combine) *
-                 (combine == metric_combine::sum ? factors[row] : 1.0);
-    }
+    for (std::size_t i = 0; i < counters; ++i)
+      given[i] = sums[row * counters + i].value(combine_of(set.names[i]));
     formulas.evaluate(given.data(), detail::mean_duration(rows[row], steps) * launches * 1e-9,
                       results);
     bool const counted = launches > 0.0 && steady[row];

@@ -67,13 +67,14 @@ struct range_row {
   /// the timeline is whole, else by the number of launches.
   step_part step_work_share;
   step_part step_self_share;
-  step_part step_busy_share;         ///< of `gpu_busy_ns`: in which work of such launches ran
-  step_part step_launch_share;       ///< of the launches of the range and below
-  step_part step_self_launch_share;  ///< of those of the range itself
-  /// The same with launches into captures, which `launches` and `launch_ns` have: by number, and by
-  /// host time in the calls, of which the first ones are expensive.
-  step_part step_call_into_driver_share;
-  step_part step_self_call_into_driver_share;
+  step_part step_busy_share;  ///< of `gpu_busy_ns`: in which work of such launches ran
+  /// Of the launches that ran, without those into captures: of the range and below, and of the
+  /// range itself.
+  step_part step_launch_share;
+  step_part step_self_launch_share;
+  double launches_run = 0.0;  ///< how many these are
+  double self_launches_run = 0.0;
+  /// Of the host time in launches, into captures too (launch_ns); the first calls are expensive.
   step_part step_launch_time_share;
   step_part step_self_launch_time_share;
   device_work self;

@@ -95,6 +95,8 @@ class counted_passes : public pass_driver {
 
   /// Room for this many pushes in each pass of the next configuration.
   virtual std::size_t room() noexcept = 0;
+  /// A configuration was taken.
+  virtual void took(metric_config const&) {}
 
   /// As open_plan.
   status open_passes(std::string_view request, device_profilers::which counted,
@@ -141,6 +143,7 @@ class counted_passes : public pass_driver {
     status const read = values_.take(plan_.devices, config, passes_done_);
     configured_ = false;
     if (!read.ok()) return give_up(read);
+    took(config);
     if (plan_.devices.should_repeat()) return repeat();
     passes_together_ = 0;
     if (!plan_.devices.problem().ok()) problems_.push_back(plan_.devices.problem());
@@ -221,6 +224,7 @@ class counted_passes : public pass_driver {
         return;
       }
       values_.take_zeros(config.names());
+      took(config);
       ++config_index_;
     }
   }

@@ -7,8 +7,8 @@ STRATA_BEGIN
 namespace detail {
 
 /// The different kernels of the chosen ranges: by range without its index, name, grid and block.
-/// Launches of one of them do the same work, so that one stands for all. Threads: one call at a
-/// time.
+/// Launches of one of them count as equal; scaled_kernels corrects those whose durations vary.
+/// Threads: one call at a time.
 class kernel_launches {
  public:
   static constexpr std::uint32_t not_chosen = ~std::uint32_t{0};
@@ -68,10 +68,10 @@ class kernel_launches {
     return kernels_[number].launches;
   }
 
-  /// Adds values of the kernels, by number, to a profile that has its kernels. `counted`: how many
-  /// launches of a kernel were counted in a pass at most.
+  /// Adds values of the kernels, by number, to a profile that has its kernels. `counted`: by
+  /// counter, how many launches of a kernel were counted in a pass at most.
   void copy_to(profile& target, vec<std::string> const& counters, vec<counter_value> const& values,
-               std::uint64_t counted) const {
+               vec<std::uint64_t> const& counted) const {
     flat_map<std::string, std::uint32_t> names;
     for (std::size_t i = 0; i < target.kernel_names.size(); ++i)
       names[target.kernel_names[i].mangled] = static_cast<std::uint32_t>(i + 1);
@@ -83,7 +83,8 @@ class kernel_launches {
     for (counter_value const& value : values) {
       if (value.node >= kernels_.size()) continue;
       bool const adds_up = combine_of(counters[value.counter]) == metric_combine::sum;
-      std::uint64_t const launches = adds_up ? smaller(kernels_[value.node].max, counted) : 1;
+      std::uint64_t const launches =
+          adds_up ? smaller(kernels_[value.node].max, counted[value.counter]) : 1;
       of_launch[value.node][value.counter] = value.value / static_cast<double>(launches);
     }
     for (place const& each : places_) {
@@ -172,8 +173,8 @@ class kernel_launches {
 /// Hardware counters of single kernels within chosen ranges, in live steps: CUPTI counts a range
 /// around a launch while the device does nothing else. Each step is one pass. A launch takes 1 ms
 /// more for counters of the multiprocessors, 0.05 ms for those of memory (H200, CUDA 13.0), so that
-/// one launch of each kernel stands for the rest. Threads: the one that drives the steps.
-/// Devices: the one of the current context.
+/// in a step of many launches the first launch of each kernel stands for the rest. Threads: the one
+/// that drives the steps. Devices: the one of the current context.
 class kernel_counter_collector : public counted_passes {
  public:
   kernel_counter_collector(trace_control& trace, launch_trial& trial) noexcept
@@ -215,7 +216,7 @@ class kernel_counter_collector : public counted_passes {
   void copy_to(profile& target) const {
     if (plan_.set.metrics.empty()) return;
     target.losses.counter_ranges_lost += plan_.devices.lost();
-    launches_.copy_to(target, values_.names(), values_.values(), most_each_);
+    launches_.copy_to(target, values_.names(), values_.values(), counted_);
     counter_set& set = target.add_counters(counter_set::gpu_kernels);
     set.metrics = plan_.set;
     set.left_out = plan_.left_out;
@@ -249,6 +250,7 @@ class kernel_counter_collector : public counted_passes {
                             static_cast<bool>(alone), problem))
       return problem;
     launches_.begin_pass();
+    pushed_ = 0;
     turn_.end();
     if (trace_.watch(&launched, &moved, this)) return {};
     end_last();
@@ -263,21 +265,25 @@ class kernel_counter_collector : public counted_passes {
     for (counted_work const& work : seen) {
       if (work.pass != pass) now = 0;
       pass = work.pass;
-      most_launches_ = larger(most_launches_, now += work.launches);
+      most_launches_ = larger(most_launches_, now += work.launches + work.foreign);
     }
   }
 
-  /// All launches are counted where a step has few, else the first one of each kernel: the same
-  /// ones in each pass. CUPTI takes 0.65 ms for each push that there is room for (H200, CUDA 13.0).
+  /// All launches are counted where steps have few, else the first one of each kernel: the same
+  /// ones in each pass. Sets counted_each_. CUPTI takes 0.65 ms for each push that there is room
+  /// for (H200, CUDA 13.0).
   std::size_t room() noexcept override {
-    std::size_t most = most_in_memory;
-    for (std::size_t i = 0; i < plan_.configs.size(); ++i)
-      if (plan_.is_of_multiprocessors(i) || plan_.instruments(i)) most = most_in_multiprocessors;
-    bool const counts_all = most_launches_ <= most;
-    most_each_ = counts_all ? larger(most_launches_, std::size_t{1}) : 1;
+    if (most_pushes_ == 0) {
+      most_pushes_ = most_in_memory;
+      for (std::size_t i = 0; i < plan_.configs.size(); ++i)
+        if (plan_.is_of_multiprocessors(i) || plan_.instruments(i))
+          most_pushes_ = most_in_multiprocessors;
+    }
+    bool const counts_all = most_launches_ <= most_pushes_;
+    counted_each_ = counts_all ? larger(most_launches_, std::size_t{1}) : 1;
     std::size_t const kernels = launches_.size();
     std::size_t const pushes = counts_all || kernels == 0 ? most_launches_ : kernels;
-    return pushes == 0 ? 1024 : pushes + pushes / 4 + 32;
+    return pushes == 0 ? most_in_memory : pushes + pushes / 4 + 32;
   }
 
   static void launched(void*, api_kind, cupti::api_data const&) {}
@@ -285,6 +291,12 @@ class kernel_counter_collector : public counted_passes {
     auto& self = *static_cast<kernel_counter_collector*>(context);
     system_lock const lock(self.mutex_);
     (void)self.may_move();
+  }
+
+  void took(metric_config const& config) override {
+    std::size_t const names = config.names().size();
+    counted_.resize(values_.names().size() - names);
+    counted_.resize(values_.names().size(), counted_each_);
   }
 
   /// A launch has the counted context for itself until it has ended: CUPTI would count another one.
@@ -319,9 +331,16 @@ class kernel_counter_collector : public counted_passes {
     std::uint32_t const kernel = launches_.add(own == nullptr ? root_node : own->work_node(), name,
                                                launch_shape::read(*call.call));
     if (attempt_.is_trial || kernel == kernel_launches::not_chosen ||
-        launches_.launches_of(kernel) > most_each_)
+        launches_.launches_of(kernel) > counted_each_)
       return;
+    if (counted_each_ > 1 && pushed_ == most_pushes_) return drop_for_more();
+    ++pushed_;
     change_range([&] { push(kernel); });
+  }
+  /// The step has more launches than those before it: from now on the first ones are counted.
+  void drop_for_more() noexcept {
+    most_launches_ = most_pushes_ + 1;
+    attempt_.dropped = true;
   }
   void end_launch() noexcept {
     change_range([this] { leave(); });
@@ -336,7 +355,10 @@ class kernel_counter_collector : public counted_passes {
   }
 
   kernel_launches launches_;
-  std::size_t most_each_ = 1;      // how many launches of a kernel are counted
+  vec<std::uint64_t> counted_;     // by counter: how many launches of a kernel were, at most
+  std::size_t counted_each_ = 1;   // of the configuration under way
+  std::size_t most_pushes_ = 0;    // in a pass; 0: not known yet
+  std::size_t pushed_ = 0;         // in this pass
   std::size_t most_launches_ = 0;  // of an earlier counting step
   launch_turn turn_;
   atomic<std::uint32_t> turn_call_{0};  // the call that has it

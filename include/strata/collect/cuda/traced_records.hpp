@@ -23,8 +23,7 @@ class record_clock {
     has_read_ = false;
     first_ = latest_ = {};
     eras_ = 1;
-    tolerance_ = tolerance;
-    era_[0] = {1, INT64_MAX - larger(offset(), std::int64_t{0}), offset(), 0};
+    era_[0] = {1, INT64_MAX - larger(offset(), std::int64_t{0}), offset(), 0, 0};
   }
 
   /// The clock is read; its time becomes a continued one. `after` and `before` are times of
@@ -35,10 +34,14 @@ class record_clock {
     sample.other = clock_.continued(sample.other);
     std::int64_t const width = before - after;
     if (was_set && has_read_) {
-      tolerance_ += width_ + width;  // by how much is known no better
+      std::int64_t const unknown = width_ + width;  // the step of the clock is within both readings
       eras_ = smaller(eras_ + 1, max_eras);
-      for (std::size_t i = eras_ - 1; i > 0; --i) era_[i] = era_[i - 1];
-      era_[0].since = latest_.other - tolerance_;
+      for (std::size_t i = eras_ - 1; i > 0; --i) {
+        era_[i] = era_[i - 1];
+        era_[i].slack += unknown;
+      }
+      era_[0].since = latest_.other - tolerance - unknown;
+      era_[0].slack = 0;
       begun_ = smaller(begun_, era_[0].since);
     }
     width_ = width;
@@ -49,7 +52,7 @@ class record_clock {
     era_[0].offset = offset();
     for (std::size_t i = 0; i < eras_; ++i) {
       era_[i].begin = larger(era_[i].since - era_[i].offset, std::int64_t{1});
-      era_[i].end = sample.other + tolerance_ - era_[i].offset;
+      era_[i].end = sample.other + tolerance + era_[i].slack - era_[i].offset;
     }
     if (latest_.ticks > first_.ticks)
       ns_per_tick_ = static_cast<double>(latest_.other - first_.other) /
@@ -91,6 +94,7 @@ class record_clock {
     std::int64_t end;
     std::int64_t offset;  // to the continued clock
     std::int64_t since;   // by the continued clock
+    std::int64_t slack;   // by which the eras after it may be too early
   };
   static constexpr std::size_t max_eras = 4;
 
@@ -108,12 +112,11 @@ class record_clock {
   }
 
   continued_clock clock_;
-  era era_[max_eras] = {{1, INT64_MAX, 0, 0}, {}, {}, {}};  // the last one first
+  era era_[max_eras] = {{1, INT64_MAX, 0, 0, 0}, {}, {}, {}};  // the last one first
   std::size_t eras_ = 1;
   bool has_read_ = false;
   std::int64_t begun_ = 0;  // the session
-  std::int64_t tolerance_ = tolerance;
-  std::int64_t width_ = 0;  // of the moment at which it was read last
+  std::int64_t width_ = 0;  // ns that the last reading took, at most
   clock_sample first_;      // since when it goes at one rate
   clock_sample latest_;
   double ns_per_tick_ = 1.0;
