@@ -314,7 +314,7 @@ TEST_CASE("a pipe has no bars, and each line of the legend is of one column that
       if (explains) CHECK(has(text, ("  " + line.substr(0, colon)).c_str()));
     }
     CHECK(has(text, "\nGPU busy: overlapping work counts once\n"));
-    CHECK(has(text, "\nmax: of a call\n") == has(text, "      max"));
+    CHECK(has(text, "\nmax: of all calls, the first step's too\n") == has(text, "      max"));
   }
 }
 
