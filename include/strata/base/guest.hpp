@@ -1,7 +1,7 @@
 #ifndef STRATA_BASE_GUEST_HPP
 #define STRATA_BASE_GUEST_HPP
 
-#include <strata/base/macros.hpp>
+#include <strata/base/vocabulary.hpp>
 
 #include <cerrno>
 #include <cfenv>
@@ -23,7 +23,7 @@ namespace detail {
 /// errno, the floating-point environment (no division of Strata's traps meanwhile, and it rounds as
 /// usual), and deferred cancellation, the default, which waits until the program's own code goes
 /// on. Cost: some 50 ns, no system call.
-class guest {
+class guest : uncopied {
  public:
   guest() noexcept : error_(errno) {
     ++depth();
@@ -41,8 +41,6 @@ class guest {
     --depth();
     errno = error_;
   }
-  guest(guest const&) = delete;
-  guest& operator=(guest const&) = delete;
 
   /// Whether Strata works in this thread, and may hold locks.
   static bool is_here() noexcept { return depth() != 0; }
@@ -62,7 +60,7 @@ class guest {
 
 /// While it lives, what this thread writes to a pipe that nobody reads, or beyond a limit of sizes
 /// (ulimit -f), fails by errno: the signal that would end the program does not arrive.
-class quiet_writes {
+class quiet_writes : uncopied {
  public:
   quiet_writes() noexcept {
     (void)sigpending(&before_);
@@ -82,8 +80,6 @@ class quiet_writes {
     errno = error;
     (void)pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
   }
-  quiet_writes(quiet_writes const&) = delete;
-  quiet_writes& operator=(quiet_writes const&) = delete;
 
  private:
   static constexpr int signals[] = {SIGPIPE, SIGXFSZ};

@@ -1,8 +1,8 @@
 #ifndef STRATA_BASE_LOADER_USE_HPP
 #define STRATA_BASE_LOADER_USE_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
+#include <strata/base/vocabulary.hpp>
 
 #include <pthread.h>
 
@@ -15,7 +15,7 @@ namespace detail {
 /// dlopen() or dlclose() would never return. So a fork waits until no other thread has a use, for
 /// 30 ms at most, and a use waits until no thread forks, for 1 s at most: a fork copies the page
 /// tables of the process. Threads: any.
-class loader_use {
+class loader_use : uncopied {
  public:
   enum class on_fork { wait, give_up };
 
@@ -30,8 +30,6 @@ class loader_use {
     }
   }
   ~loader_use() { leave(); }
-  loader_use(loader_use const&) = delete;
-  loader_use& operator=(loader_use const&) = delete;
 
   /// False while a thread forks: whoever can wait tries again later.
   [[nodiscard]] bool is_safe() const noexcept { return is_safe_; }

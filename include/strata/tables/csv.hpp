@@ -35,11 +35,9 @@ inline void write_csv_cell(text_writer& out, std::string_view text) {
 }
 
 /// One line of cells; what is absent is an empty cell.
-class csv_line final : public cell_sink {
+class csv_line final : public cell_sink, uncopied {
  public:
   explicit csv_line(text_writer& out) noexcept : out_(out) {}
-  csv_line(csv_line const&) = delete;
-  csv_line& operator=(csv_line const&) = delete;
   ~csv_line() { out_.put('\n'); }
 
   void absent(char const*) override { begin(); }

@@ -9,7 +9,7 @@ STRATA_BEGIN
 namespace detail {
 
 /// What one thread records: open ranges, and logs of those that ended. Threads: the owner.
-class thread_recorder : public range_owner {
+class thread_recorder : public range_owner, uncopied {
  public:
   explicit thread_recorder(recorder_state& shared) noexcept
       : range_owner{&thread_recorder::end_range},
@@ -18,9 +18,6 @@ class thread_recorder : public range_owner {
         ranges_(shared.budget),
         attributes_(shared.budget),
         sums_{overflow_log(&shared.budget), {}, false} {}
-
-  thread_recorder(thread_recorder const&) = delete;
-  thread_recorder& operator=(thread_recorder const&) = delete;
 
   static constexpr std::uint32_t most_open = open_ranges::most;
   static constexpr std::uint32_t no_base = 0xffffffffu;
