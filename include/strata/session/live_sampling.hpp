@@ -23,12 +23,8 @@ namespace detail {
 /// CUDA to the session's end, or in a window that is reported by itself. The thread alone calls the
 /// sampling: it opens it, reads it in batches and closes it. It subscribes to nothing and waits for
 /// no device. Threads: that of the session; `choose_device` is for the one that drives the steps.
-class live_sampling {
+class live_sampling : uncopied {
  public:
-  live_sampling() = default;
-  live_sampling(live_sampling const&) = delete;
-  live_sampling& operator=(live_sampling const&) = delete;
-
   /// Units of time of an interval that was not given: none that a step's length is a multiple of.
   static constexpr std::int64_t usual_interval_ns = 309'017;
 
@@ -74,14 +70,10 @@ class live_sampling {
   /// library and looks for none, which takes a lock that a step must not wait for.
   void choose_device() noexcept {
     if (!wanted_ || device_.load(memory_order_relaxed) != unknown || !has_driver_.load()) return;
-    driver_library const& driver = driver_library::get();
-    driver::context_handle context = nullptr;
     driver::device_handle device = 0;
-    if (driver.api.context_current == nullptr || driver.api.context_device == nullptr ||
-        driver.api.context_current(&context) != driver::result::success || context == nullptr ||
-        driver.api.context_device(&device) != driver::result::success)
-      return;
-    device_.store(device);
+    if (capture_guard::current() != nullptr &&
+        driver::succeeds(driver_library::get().api.context_device, &device))
+      device_.store(device);
   }
 
   /// Ends the sampling and the thread. Returns: false where it is in a call that does not come back

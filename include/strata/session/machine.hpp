@@ -66,17 +66,12 @@ class machine {
     device.ordinal = static_cast<std::uint32_t>(i);
     driver::device_handle handle = 0;
     char name[256] = {};
-    if (driver.api.device_get != nullptr &&
-        driver.api.device_get(&handle, i) == driver::result::success) {
-      if (driver.api.device_name != nullptr &&
-          driver.api.device_name(name, sizeof name - 1, handle) == driver::result::success) {
+    if (driver::succeeds(driver.api.device_get, &handle, i)) {
+      if (driver::succeeds(driver.api.device_name, name, int{sizeof name - 1}, handle))
         device.name = name;
-      }
       std::size_t bytes = 0;
-      if (driver.api.device_total_memory != nullptr &&
-          driver.api.device_total_memory(&bytes, handle) == driver::result::success) {
+      if (driver::succeeds(driver.api.device_total_memory, &bytes, handle))
         device.memory_bytes = bytes;
-      }
       device.uuid = uuid_of(driver, handle);
     }
     auto const get = [&](driver::attribute code) {
@@ -103,8 +98,7 @@ class machine {
   /// Empty where it is not known.
   static std::string uuid_of(driver_library const& driver, driver::device_handle device) {
     driver::uuid uuid{};
-    bool const is_known = driver.api.device_uuid != nullptr &&
-                          driver.api.device_uuid(&uuid, device) == driver::result::success;
+    bool const is_known = driver::succeeds(driver.api.device_uuid, &uuid, device);
     return is_known ? uuid_text(uuid) : std::string();
   }
 

@@ -21,12 +21,10 @@ class device_profilers {
   /// out. Errors: those of the current device.
   status open(profiler_library const& library, which devices, std::uint32_t session,
               vec<status>& problems) {
-    driver_library const& driver = driver_library::get();
-    driver::context_handle context = nullptr;
+    driver::context_handle const context = capture_guard::current();
     driver::device_handle device = 0;
-    if (driver.api.context_current == nullptr || driver.api.context_device == nullptr ||
-        driver.api.context_current(&context) != driver::result::success || context == nullptr ||
-        driver.api.context_device(&device) != driver::result::success) {
+    if (context == nullptr ||
+        !driver::succeeds(driver_library::get().api.context_device, &device)) {
       return {errc::unavailable,
               "counters: the thread that drives the steps has no CUDA context; call the CUDA "
               "runtime in it before"};
@@ -169,16 +167,16 @@ class device_profilers {
       again = again || profiled.profiler.pushed().should_repeat();
     for (profiled_context& profiled : contexts_) {
       if (again) {
-        profiled.profiler.repeat();
+        profiled.profiler.pushed().repeat();
       } else {
-        profiled.profiler.accept();
+        profiled.profiler.pushed().accept();
       }
     }
     return again;
   }
   /// The passes since `configure` do not count, and are made again.
   void forgive() noexcept {
-    for (profiled_context& profiled : contexts_) profiled.profiler.forgive();
+    for (profiled_context& profiled : contexts_) profiled.profiler.pushed().forgive();
   }
   /// On the device that lost most.
   std::uint64_t lost() const noexcept {
@@ -340,8 +338,7 @@ class device_profilers {
                   vec<status>& problems) {
     context_scope const here(context);
     driver::device_handle device = 0;
-    if (!here || driver_library::get().api.context_device(&device) != driver::result::success)
-      return false;
+    if (!here || !driver::succeeds(driver_library::get().api.context_device, &device)) return false;
     std::string const name = sentence("counters: device ") << device;
     for (profiled_context const& profiled : contexts_) {
       if (profiled.device != device) continue;

@@ -263,11 +263,8 @@ class range_profiler {
   }
 
   /// The ranges of the passes since `configure`.
+  pushed_ranges& pushed() noexcept { return pushed_; }
   pushed_ranges const& pushed() const noexcept { return pushed_; }
-  /// These passes will be made again, or not, or do not count.
-  void repeat() noexcept { pushed_.repeat(); }
-  void accept() noexcept { pushed_.accept(); }
-  void forgive() noexcept { pushed_.forgive(); }
 
   /// One sentence on what was lost since `configure`; ok where nothing was.
   status problem() const {

@@ -16,8 +16,7 @@ class context_scope : uncopied {
   explicit context_scope(driver::context_handle context) noexcept {
     driver::table const& api = driver_library::get().api;
     if (context == nullptr) return;
-    pushed_ = api.context_push != nullptr && api.context_pop != nullptr &&
-              api.context_push(context) == driver::result::success;
+    pushed_ = api.context_pop != nullptr && driver::succeeds(api.context_push, context);
     ok_ = pushed_;
   }
   ~context_scope() {
@@ -219,8 +218,7 @@ class capture_guard {
   /// The current context of this thread, or null.
   static driver::context_handle current() noexcept {
     driver::context_handle context = nullptr;
-    auto* const get = driver_library::get().api.context_current;
-    bool const known = get != nullptr && get(&context) == driver::result::success;
+    bool const known = driver::succeeds(driver_library::get().api.context_current, &context);
     return known ? context : nullptr;
   }
 

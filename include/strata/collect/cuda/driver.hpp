@@ -109,6 +109,12 @@ struct table {
   result (*error_name)(result code, char const** text) = nullptr;
 };
 
+/// Calls a function of the table. Returns: whether it is there, and succeeds.
+template <class... Taken, class... Given>
+bool succeeds(result (*function)(Taken...), Given... given) noexcept {
+  return function != nullptr && function(given...) == result::success;
+}
+
 /// One sentence on what a code means for the user and how to fix it.
 inline char const* fix(result code) noexcept {
   switch (code) {
@@ -167,10 +173,9 @@ struct driver_library {
                               int otherwise = 0) const noexcept {
     driver::device_handle device = 0;
     int value = 0;
-    if (!ok() || api.device_get == nullptr || api.device_attribute == nullptr) return otherwise;
-    if (api.device_get(&device, ordinal) != driver::result::success) return otherwise;
-    return api.device_attribute(&value, code, device) == driver::result::success ? value
-                                                                                 : otherwise;
+    bool const is_known = ok() && driver::succeeds(api.device_get, &device, ordinal) &&
+                          driver::succeeds(api.device_attribute, &value, code, device);
+    return is_known ? value : otherwise;
   }
 
   /// Whether a device can read the memory of another; true where that is not known.
@@ -178,10 +183,10 @@ struct driver_library {
     driver::device_handle from = 0;
     driver::device_handle device = 0;
     int can = 1;
-    if (!ok() || api.device_get == nullptr || api.can_access_peer == nullptr) return true;
-    if (api.device_get(&from, ordinal) != driver::result::success) return true;
-    if (api.device_get(&device, other) != driver::result::success) return true;
-    return api.can_access_peer(&can, from, device) != driver::result::success || can != 0;
+    bool const is_known = ok() && driver::succeeds(api.device_get, &from, ordinal) &&
+                          driver::succeeds(api.device_get, &device, other) &&
+                          driver::succeeds(api.can_access_peer, &can, from, device);
+    return !is_known || can != 0;
   }
 
   /// The device whose memory an address is of; -1 for the host's, and where it is not known.
@@ -192,9 +197,9 @@ struct driver_library {
     auto type = driver::memory_type::none;
     int ordinal = -1;
     void* values[] = {&type, &ordinal};
-    if (!ok() || api.pointer_attributes == nullptr) return -1;
-    if (api.pointer_attributes(2, codes, values, address) != driver::result::success) return -1;
-    return type == driver::memory_type::device ? ordinal : -1;
+    bool const is_known =
+        ok() && driver::succeeds(api.pointer_attributes, 2u, codes, values, address);
+    return is_known && type == driver::memory_type::device ? ordinal : -1;
   }
 
   /// "<call>: <CUDA_ERROR_...> (<code>): <fix>".
