@@ -11,10 +11,10 @@ namespace detail {
 
 /// The operation with a name in files; `other` for a name that is not known.
 constexpr collective_operation collective_operation_of(std::string_view name) noexcept {
-  constexpr std::size_t count = sizeof collective_names / sizeof *collective_names;
-  for (std::size_t i = 0; i < count; ++i)
-    if (collective_names[i] == name) return static_cast<collective_operation>(i);
-  return collective_operation::other;
+  auto operation = collective_operation::none;
+  while (operation != collective_operation::other && to_string(operation) != name)
+    operation = static_cast<collective_operation>(static_cast<std::uint8_t>(operation) + 1);
+  return operation;
 }
 
 /// Tells the collectives among the kernels of a profile.

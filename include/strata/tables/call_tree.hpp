@@ -59,7 +59,7 @@ class migration_places {
         }
       }
     }
-    rest.sort(begins_before);
+    sort_by_time(rest);
     running_records<range_record> ranges(ranges_of_steps());
     for (migration_record const& one : rest) {
       range_record const* const range = ranges.running_at(one.begin);
@@ -68,10 +68,6 @@ class migration_places {
   }
 
  private:
-  static bool begins_before(migration_record const& a, migration_record const& b) noexcept {
-    return a.begin < b.begin;
-  }
-
   /// Those with times, in the order of their devices.
   vec<kernel_record> known_kernels() const {
     vec<kernel_record> known;

@@ -34,17 +34,12 @@ struct collective_kind {
   explicit operator bool() const noexcept { return operation != collective_operation::none; }
 };
 
-namespace detail {
-
-inline constexpr std::string_view collective_names[] = {
-    "",        "all_reduce", "all_gather",   "reduce_scatter", "broadcast", "reduce",  "gather",
-    "scatter", "all_to_all", "send_receive", "dispatch",       "combine",   "barrier", "other"};
-
-}  // namespace detail
-
 /// The name of an operation in files; empty for none.
 constexpr std::string_view to_string(collective_operation operation) noexcept {
-  return detail::collective_names[static_cast<std::size_t>(operation)];
+  constexpr std::string_view names[] = {
+      "",        "all_reduce", "all_gather",   "reduce_scatter", "broadcast", "reduce",  "gather",
+      "scatter", "all_to_all", "send_receive", "dispatch",       "combine",   "barrier", "other"};
+  return names[static_cast<std::size_t>(operation)];
 }
 
 namespace detail {
@@ -107,9 +102,7 @@ class name_words {
   bool is_end(std::size_t end) const noexcept {
     if (end < letters_.size() && is_digit(letters_[end]) && !is_digit(letters_[end - 1]))
       return true;
-    for (std::size_t const begin : begins_)
-      if (begin == end) return true;
-    return false;
+    return begins_.contains(end);
   }
 
   std::string letters_;
@@ -223,14 +216,12 @@ inline void add_algorithm(std::string_view name, name_words const& words, collec
                                    {"2stage", "two_shot"}};
   constexpr phrase protocols[] = {
       {"ll128", "ll128"}, {"simple", "simple"}, {"lamport", "lamport"}, {"ll", "ll"}};
-  for (phrase const& known : algorithms) {
-    if (!kind.algorithm.empty() || !words.has(known.letters)) continue;
-    kind.algorithm = known.meaning;
-  }
-  for (phrase const& known : protocols) {
-    if (!kind.protocol.empty() || !words.has(known.letters)) continue;
-    kind.protocol = known.meaning;
-  }
+  auto const add = [&words](std::string_view& meaning, auto const& phrases) {
+    for (phrase const& known : phrases)
+      if (meaning.empty() && words.has(known.letters)) meaning = known.meaning;
+  };
+  add(kind.algorithm, algorithms);
+  add(kind.protocol, protocols);
   bool const is_named_alike = begins_with(name, "nccl") && !begins_with(name, "ncclSym");
   if (!is_named_alike || kind.protocol != "ll") return;
   kind.protocol = {};

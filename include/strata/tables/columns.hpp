@@ -111,6 +111,11 @@ template <auto Field>
 inline void managed(column_cell const& to, range_row const& row) {
   to.known(to.input.source.has_migrations, row.*Field);
 }
+/// Of the times of a range's calls, where it has any; a quantile is given in percent.
+template <auto Time, int... Percent>
+inline void host_time(column_cell const& to, range_row const& row) {
+  to.known(row.host.count() > 0, (row.host.*Time)((Percent / 100.0)...));
+}
 
 inline double standard_deviation(duration_statistics const& durations) noexcept {
   if (durations.count() < 2) return std::numeric_limits<double>::quiet_NaN();
@@ -122,6 +127,10 @@ inline double standard_deviation(duration_statistics const& durations) noexcept 
 /// Whether device work of the first recorded step is distinguished from that of the others.
 inline bool knows_first_step(profile const& source) noexcept {
   return source.traced && source.has_steps && source.has_whole_timeline();
+}
+template <auto Field>
+inline void of_first_step(column_cell const& to, kernel_row const& row) {
+  to.known(knows_first_step(to.input.source), row.*Field);
 }
 
 inline void range_index(column_cell const& to, range_row const& row) {
@@ -146,22 +155,10 @@ inline constexpr column<range_row> range_columns_list[] = {
     {"calls", [](column_cell const& to, range_row const& row) { to.integer(row.host.count()); }},
     {"host_total_ns", integer_of<&range_row::host_total_ns>},
     {"host_self_ns", integer_of<&range_row::host_self_ns>},
-    {"host_min_ns",
-     [](column_cell const& to, range_row const& row) {
-       to.known(row.host.count() > 0, row.host.minimum());
-     }},
-    {"host_p50_ns",
-     [](column_cell const& to, range_row const& row) {
-       to.known(row.host.count() > 0, row.host.quantile(0.5));
-     }},
-    {"host_p95_ns",
-     [](column_cell const& to, range_row const& row) {
-       to.known(row.host.count() > 0, row.host.quantile(0.95));
-     }},
-    {"host_max_ns",
-     [](column_cell const& to, range_row const& row) {
-       to.known(row.host.count() > 0, row.host.maximum());
-     }},
+    {"host_min_ns", host_time<&duration_statistics::minimum>},
+    {"host_p50_ns", host_time<&duration_statistics::quantile, 50>},
+    {"host_p95_ns", host_time<&duration_statistics::quantile, 95>},
+    {"host_max_ns", host_time<&duration_statistics::maximum>},
     {"host_mean_ns",
      [](column_cell const& to, range_row const& row) {
        to.number(row.host.count() > 0 ? row.host.mean() : std::numeric_limits<double>::quiet_NaN());
@@ -299,14 +296,8 @@ inline constexpr column<kernel_row> kernel_columns_list[] = {
     {"dynamic_shared_bytes", integer_of<&kernel_row::dynamic_shared_bytes>},
     {"sm_utilisation", number_of<&kernel_row::sm_utilisation>},
     {"gpu_utilisation", number_of<&kernel_row::gpu_utilisation>},
-    {"first_step_count",
-     [](column_cell const& to, kernel_row const& row) {
-       to.known(knows_first_step(to.input.source), row.first_step_count);
-     }},
-    {"first_step_ns",
-     [](column_cell const& to, kernel_row const& row) {
-       to.known(knows_first_step(to.input.source), row.first_step_ns);
-     }},
+    {"first_step_count", of_first_step<&kernel_row::first_step_count>},
+    {"first_step_ns", of_first_step<&kernel_row::first_step_ns>},
     {"collective", [](column_cell const& to,
                       kernel_row const& row) { to.text(to_string(row.collective.operation)); }},
     {"algorithm",

@@ -5,6 +5,47 @@
 #include <strata/tables/call_tree.hpp>
 
 STRATA_BEGIN
+
+/// Of a range alone, or with all ranges below it.
+enum class counter_scope : std::uint8_t { self, total };
+
+/// What a value of a counter_table is made from.
+enum class counter_method : std::uint8_t {
+  counted,            ///< hardware counters
+  derived,            ///< from other counted metrics
+  timed,              ///< the trace of the timed steps
+  counted_and_timed,  ///< counts of the counted step by the time of a timed step
+  sampled,            ///< samples of the device, split by the times of work
+  modelled            ///< readings of the device, split by a model of what work uses
+};
+
+constexpr std::string_view to_string(counter_scope scope) noexcept {
+  return scope == counter_scope::self ? "self" : "total";
+}
+
+constexpr std::string_view to_string(counter_method method) noexcept {
+  constexpr std::string_view names[] = {"counted",       "derived", "timed",
+                                        "counted+timed", "sampled", "modelled"};
+  return names[static_cast<std::size_t>(method)];
+}
+
+/// A column of a counter_table.
+struct counter_metric : resolved_metric {
+  counter_method method = counter_method::counted;
+  std::string meaning;        ///< empty for CUPTI's own names
+  vec<std::uint32_t> passes;  ///< the counting steps that it took, from 0, ascending
+  std::string why_absent;     ///< set where the chip does not have it
+};
+
+/// A value for one range.
+struct counter_cell {
+  double value = std::numeric_limits<double>::quiet_NaN();
+  /// Of a sampled value: half of an interval of 95 %.
+  double plus_minus = std::numeric_limits<double>::quiet_NaN();
+  /// In counter_table::notes: why there is no value, or what to know of it.
+  std::uint32_t note = 0;
+};
+
 namespace detail {
 
 /// The part of a chip's products with sums in FP32 that a board does: GeForce's tensor cores do
@@ -49,41 +90,6 @@ class board_peaks {
   double multiprocessors_ = 0.0;  ///< of a GeForce; 0: there is none
 };
 
-}  // namespace detail
-
-/// Of a range alone, or with all ranges below it.
-enum class counter_scope : std::uint8_t { self, total };
-
-/// What a value of a counter_table is made from.
-enum class counter_method : std::uint8_t {
-  counted,            ///< hardware counters
-  derived,            ///< from other counted metrics
-  timed,              ///< the trace of the timed steps
-  counted_and_timed,  ///< counts of the counted step by the time of a timed step
-  sampled,            ///< samples of the device, split by the times of work
-  modelled            ///< readings of the device, split by a model of what work uses
-};
-
-constexpr std::string_view to_string(counter_scope scope) noexcept {
-  return scope == counter_scope::self ? "self" : "total";
-}
-
-constexpr std::string_view to_string(counter_method method) noexcept {
-  constexpr std::string_view names[] = {"counted",       "derived", "timed",
-                                        "counted+timed", "sampled", "modelled"};
-  return names[static_cast<std::size_t>(method)];
-}
-
-/// A column of a counter_table.
-struct counter_metric : resolved_metric {
-  counter_method method = counter_method::counted;
-  std::string meaning;        ///< empty for CUPTI's own names
-  vec<std::uint32_t> passes;  ///< the counting steps that it took, from 0, ascending
-  std::string why_absent;     ///< set where the chip does not have it
-};
-
-namespace detail {
-
 inline constexpr std::size_t no_metric = static_cast<std::size_t>(-1);
 
 /// Where metrics stand in the columns of a table, by their keys. Of a key that is there twice the
@@ -109,19 +115,6 @@ inline std::size_t position_of(vec<counter_metric> const& metrics,
   }
   return no_metric;
 }
-
-}  // namespace detail
-
-/// A value for one range.
-struct counter_cell {
-  double value = std::numeric_limits<double>::quiet_NaN();
-  /// Of a sampled value: half of an interval of 95 %.
-  double plus_minus = std::numeric_limits<double>::quiet_NaN();
-  /// In counter_table::notes: why there is no value, or what to know of it.
-  std::uint32_t note = 0;
-};
-
-namespace detail {
 
 /// The metrics of a counter_set and the rates that follow from them, with compiled formulas.
 class metric_formulas {

@@ -5,6 +5,10 @@
 #include <strata/tables/step_traffic.hpp>
 
 STRATA_BEGIN
+
+/// Of profile.json: keys may be added within a version; a change of meaning makes a new one.
+inline constexpr int profile_schema_version = 1;
+
 namespace detail {
 
 /// An array of objects, one a line.
@@ -48,34 +52,24 @@ inline void write_texts(json_writer& json, char const* key, vec<std::string> con
 }
 
 inline void write_counter_metrics(json_writer& json, counter_table const& table) {
-  json.line();
-  json.array("metrics");
-  for (counter_metric const& metric : table.metrics) {
-    if (!metric.why_absent.empty()) continue;
-    json.line();
-    json.object();
-    json.text("key", metric.key);
-    json.text("unit", metric.unit);
-    json.text("level", to_string(metric.level));
-    json.text("method", to_string(metric.method));
-    json.text("meaning", metric.meaning);
-    json.text("formula", metric.formula);
-    json.boolean("stand_in", metric.stand_in);
-    write_numbers(json, "passes", metric.passes);
-    json.end_object();
-  }
-  json.end_array();
-  json.line();
-  json.array("absent");
-  for (counter_metric const& metric : table.metrics) {
-    if (metric.why_absent.empty()) continue;
-    json.line();
-    json.object();
-    json.text("key", metric.key);
-    json.text("reason", metric.why_absent);
-    json.end_object();
-  }
-  json.end_array();
+  vec<counter_metric const*> counted;
+  vec<counter_metric const*> absent;
+  for (counter_metric const& metric : table.metrics)
+    (metric.why_absent.empty() ? counted : absent).push_back(&metric);
+  write_list(json, "metrics", counted, [&](counter_metric const* metric) {
+    json.text("key", metric->key);
+    json.text("unit", metric->unit);
+    json.text("level", to_string(metric->level));
+    json.text("method", to_string(metric->method));
+    json.text("meaning", metric->meaning);
+    json.text("formula", metric->formula);
+    json.boolean("stand_in", metric->stand_in);
+    write_numbers(json, "passes", metric->passes);
+  });
+  write_list(json, "absent", absent, [&](counter_metric const* metric) {
+    json.text("key", metric->key);
+    json.text("reason", metric->why_absent);
+  });
 }
 
 /// The values of one row and scope as `scope`: {metric: value}, and what there is to say as
@@ -158,13 +152,6 @@ inline void write_counters(json_writer& json, table_input const& input,
   json.end_array();
   json.end_object();
 }
-
-}  // namespace detail
-
-/// Of profile.json: keys may be added within a version; a change of meaning makes a new one.
-inline constexpr int profile_schema_version = 1;
-
-namespace detail {
 
 inline void write_environment(json_writer& json, profile const& source) {
   profile_environment const& e = source.environment;
