@@ -21,7 +21,7 @@ device_sums sum_within(std::int64_t limit, detail::summing_losses& losses,
                        detail::memory_budget& budget) {
   device_sums sums;
   budget.set(limit);
-  detail::device_summing summing(sums, budget, other_names);
+  detail::device_summing summing(sums, &budget, other_names);
   for (std::uint32_t node = 1; node < nodes; ++node) summing.add_node(root_node, node);
   for (std::uint32_t round = 0; round < 2; ++round) {
     for (std::uint32_t node = 1; node < nodes; ++node) {

@@ -161,16 +161,13 @@ class device_summing : uncopied {
  public:
   static constexpr std::size_t max_devices = subtree_sweep::max_devices;
 
-  explicit device_summing(device_sums& sums)
-      : sums_(&sums), by_node_(sums.by_node), by_family_(sums.by_family) {
-    add_node(root_node, 0);
-  }
-  /// `stand_in` is the number of the name for those without room.
-  device_summing(device_sums& sums, memory_budget& budget, std::uint32_t stand_in)
+  /// `stand_in` is the number of the name for those without room: by default no kernel's.
+  explicit device_summing(device_sums& sums, memory_budget* budget = nullptr,
+                          std::uint32_t stand_in = ~std::uint32_t{0})
       : sums_(&sums),
         by_node_(sums.by_node),
         by_family_(sums.by_family),
-        budget_(&budget),
+        budget_(budget),
         other_names_(stand_in) {
     add_node(root_node, 0);
   }
@@ -188,9 +185,7 @@ class device_summing : uncopied {
     by_node_.add_place(parent);
     std::uint32_t family = 0;
     if (node != root_node) {
-      std::uint64_t const key =
-          std::uint64_t{sums_->family_of_node[parent]} << 32 | std::uint64_t{name};
-      std::uint32_t& known = families_[key];
+      std::uint32_t& known = families_[key_of(sums_->family_of_node[parent], name)];
       if (known == 0) {
         known = static_cast<std::uint32_t>(by_family_.places());
         by_family_.add_place(sums_->family_of_node[parent]);
@@ -355,9 +350,7 @@ class device_summing : uncopied {
   }
 
   std::size_t position_of_captured(kernel_record const& kernel) {
-    std::uint64_t const key =
-        std::uint64_t{known(kernel.node)} << 32 | std::uint64_t{kernel.captured_by};
-    std::uint32_t& number = graphs_[key];
+    std::uint32_t& number = graphs_[key_of(known(kernel.node), kernel.captured_by)];
     if (number == 0) {
       charge(sizeof(graph_kernel_sums) + 3 * 16);
       sums_->graph_kernels.push_back({known(kernel.node), kernel.captured_by, 0, 0});
@@ -383,12 +376,12 @@ class device_summing : uncopied {
     }
   }
 
-  static std::uint64_t name_key(std::uint32_t node, std::uint32_t name) noexcept {
-    return std::uint64_t{node} << 32 | std::uint64_t{name};
+  static std::uint64_t key_of(std::uint32_t node, std::uint32_t other) noexcept {
+    return std::uint64_t{node} << 32 | std::uint64_t{other};
   }
 
   kernel_sums& make_name(std::uint32_t node, std::uint32_t name) {
-    std::uint32_t& number = names_[name_key(node, name)];
+    std::uint32_t& number = names_[key_of(node, name)];
     if (number == 0) {
       sums_->kernels.emplace_back();
       sums_->kernels.back().node = node;
@@ -402,10 +395,10 @@ class device_summing : uncopied {
   /// several: the range's, then the root's.
   kernel_sums& of_name(kernel_record const& kernel) {
     std::uint32_t const node = known(kernel.node);
-    std::uint32_t const* const own = names_.find(name_key(node, kernel.name));
+    std::uint32_t const* const own = names_.find(key_of(node, kernel.name));
     if (own != nullptr && *own != 0) return sums_->kernels[*own - 1];
     if (may_take(bytes_of_kernel, memory_use::sum)) return make_name(node, kernel.name);
-    std::uint32_t const* const others = names_.find(name_key(node, other_names_));
+    std::uint32_t const* const others = names_.find(key_of(node, other_names_));
     if (others != nullptr && *others != 0) return sums_->kernels[*others - 1];
     if (may_take(bytes_of_kernel, memory_use::stand_in)) return make_name(node, other_names_);
     return make_name(root_node, other_names_);
@@ -459,8 +452,8 @@ class device_summing : uncopied {
   number_map<allocation> live_;         ///< by address
   number_map<std::uint32_t> contexts_;  ///< multiprocessors of those that have a part
   std::uint32_t multiprocessors_[max_devices] = {};
-  memory_budget* budget_ = nullptr;
-  std::uint32_t other_names_ = ~std::uint32_t{0};  ///< no kernel has this name
+  memory_budget* budget_;
+  std::uint32_t other_names_;
   summing_losses losses_;
 };
 

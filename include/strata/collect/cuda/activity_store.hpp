@@ -229,14 +229,7 @@ class activity_store {
     target.migrations = std::move(made_.migrations);
     translator_.names().for_each_from(
         1, [&](auto name) { target.kernel_names.push_back({std::string(name)}); });
-    target.losses.launches_summed += made_.losses.launches_summed;
-    target.losses.activity_summed += made_.losses.activity_summed;
-    target.losses.activity_dropped += made_.losses.activity_dropped;
-    target.losses.launches_dropped += made_.losses.launches_dropped;
-    target.losses.uncorrelated += made_.losses.uncorrelated;
-    target.losses.timestamps_lost += made_.losses.timestamps_lost;
-    target.losses.work_unfinished += made_.losses.work_unfinished;
-    target.losses.migrations_dropped += made_.losses.migrations_dropped;
+    for (loss_kind const& kind : loss_kinds) target.losses.*kind.count += made_.losses.*kind.count;
   }
 
  private:
@@ -264,7 +257,7 @@ class activity_store {
 
     void begin(memory_budget& budget, std::uint32_t others) noexcept {
       sums = {};
-      is_missing = !if_memory_allows([&] { summing.emplace(sums, budget, others); });
+      is_missing = !if_memory_allows([&] { summing.emplace(sums, &budget, others); });
       if (is_missing) summing.reset();
     }
   };
