@@ -78,7 +78,7 @@ class launch_trial : uncopied {
   void ended(gated_call const& call) noexcept {
     if (!turn_.is_own()) return;
     if (call.done && under_way()) {
-      if (is_of_nccl(call)) collective_in_.store(own_node());
+      if (is_of_nccl(call)) collective_in_.store(recorder::work_node());
       pause_outcome const outcome = trace_.await_launch([this] { return under_way(); });
       if (outcome == pause_outcome::busy && under_way()) fail();
       if (outcome == pause_outcome::paused) learn(call.what);
@@ -95,12 +95,8 @@ class launch_trial : uncopied {
             std::strstr(name, "ncclKernel") != nullptr);
   }
 
-  static std::uint32_t own_node() noexcept {
-    thread_recorder* const own = recorder::instance().of_this_thread();
-    return own == nullptr ? root_node : own->work_node();
-  }
   void fail() noexcept {
-    failed_in_.store(own_node());
+    failed_in_.store(recorder::work_node());
     failed_.store(true);
     under_way_.store(false);
   }

@@ -29,29 +29,13 @@ struct launch_shape {
   /// Reads it from a callback of the driver domain.
   static launch_shape read(cupti::api_data const& call) noexcept {
     launch_shape made;
-    if (call.function_name == nullptr || call.function_params == nullptr) return made;
-    std::string_view name = call.function_name;
-    for (std::string_view const suffix : {"_ptsz", "_ptds"}) {
-      if (name.size() > suffix.size() && name.substr(name.size() - suffix.size()) == suffix)
-        name.remove_suffix(suffix.size());
-    }
-    if (name == "cuLaunchKernel" || name == "cuLaunchCooperativeKernel") {
-      made.take(*static_cast<cupti::launch_kernel_params const*>(call.function_params));
-    } else if (name == "cuLaunchKernelEx") {
-      auto const& params =
-          *static_cast<cupti::launch_kernel_ex_params const*>(call.function_params);
-      if (params.config != nullptr) made.take(*params.config);
-    }
+    (void)cupti::read_launch(call, [&made](auto const& launch) {
+      for (int i = 0; i < 3; ++i) {
+        made.grid[i] = launch.grid[i];
+        made.block[i] = launch.block[i];
+      }
+    });
     return made;
-  }
-
- private:
-  template <class Source>
-  void take(Source const& from) noexcept {
-    for (int i = 0; i < 3; ++i) {
-      grid[i] = from.grid[i];
-      block[i] = from.block[i];
-    }
   }
 };
 
@@ -80,7 +64,7 @@ class pass_fingerprint {
   void add(api_kind kind, cupti::api_data const& call) {
     if (counted_ == nullptr || !is_work(kind)) return;
     counted_work& range = find_or_add(node());
-    if (!is_counted_thread() && timed_node() != range.node) {
+    if (!is_counted_thread() && recorder::work_node() != range.node) {
       ++range.foreign;
       return;
     }
@@ -113,12 +97,6 @@ class pass_fingerprint {
   vec<std::uint32_t> const& mixed() const noexcept { return mixed_; }
 
  private:
-  /// The range that the timed steps have work of the calling thread in.
-  static std::uint32_t timed_node() noexcept {
-    thread_recorder* const own = recorder::instance().of_this_thread();
-    return own == nullptr ? root_node : own->work_node();
-  }
-
   void note_kernel(std::uint32_t node, std::uint64_t name) {
     std::uint64_t& first = first_kernels_[node];
     if (first == 0) first = name;

@@ -569,10 +569,8 @@ class activity_collector {
                                          cupti::api_data const& call) noexcept {
     if (waits == cupti::stream_wait::none) return;
     bool const waits_for_memory = waits == cupti::stream_wait::memory;
-    if (waits_for_memory && call.site == cupti::api_site::enter) {
-      thread_recorder* const own = recorder::instance().of_this_thread();
-      stream_waits_.saw(call.function_name, own == nullptr ? root_node : own->work_node());
-    }
+    if (waits_for_memory && call.site == cupti::api_site::enter)
+      stream_waits_.saw(call.function_name, recorder::work_node());
     pass_gate(api_kind::none, waits, call);
   }
   STRATA_DETAIL_COLD void pass_gate(api_kind kind, cupti::stream_wait waits,
@@ -597,18 +595,15 @@ class activity_collector {
       return;
     cupti_presence::use const answers(buffers_.presence());
     if (!answers) return;
-    buffers_.graph_launch_begins(call.correlation_id,
-                                 call.function_params == nullptr
-                                     ? nullptr
-                                     : *static_cast<void* const*>(call.function_params));
+    buffers_.graph_launch_begins(call.correlation_id, cupti::first_argument(call));
   }
 
   STRATA_DETAIL_COLD void graph_call_begins(api_kind kind, cupti::api_data const& call) noexcept {
     bool const is_guarded = kind != api_kind::graph_change || cupti_.guards_graphs();
     if (kind == api_kind::end_capture || !is_guarded) return;
     capture_guard::graph_call_begins();
-    if (kind == api_kind::begin_capture)
-      capture_guard::capture_began(stream_of(call), call.context);
+    if (kind == api_kind::begin_capture)  // its first argument is the stream, as of an end
+      capture_guard::capture_began(cupti::first_argument(call), call.context);
   }
 
   /// Counts the graphs that the device may launch.
@@ -640,15 +635,9 @@ class activity_collector {
                           ? done
                           : outcome == driver::result::stream_capture_wrong_thread;
     if (open) return;
-    capture_guard::capture_ended(stream_of(call));
+    capture_guard::capture_ended(cupti::first_argument(call));
     // Ranges that changed in the capture were not followed.
     if (thread_recorder* const own = thread_recorder::current()) own->report_place();
-  }
-
-  /// The stream is the first argument of every function that begins or ends a capture.
-  static driver::stream_handle stream_of(cupti::api_data const& call) noexcept {
-    if (call.function_params == nullptr) return nullptr;
-    return *static_cast<driver::stream_handle const*>(call.function_params);
   }
 
   STRATA_DETAIL_END_CODE

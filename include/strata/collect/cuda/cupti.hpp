@@ -1,6 +1,7 @@
 #ifndef STRATA_COLLECT_CUDA_CUPTI_HPP
 #define STRATA_COLLECT_CUDA_CUPTI_HPP
 
+#include <strata/base/text.hpp>
 #include <strata/status.hpp>
 
 #include <cstddef>
@@ -491,6 +492,31 @@ struct graph_launch_params {
   graph_exec_handle graph;
   stream_handle stream;
 };
+
+/// The first argument of a call; null where the call does not tell.
+inline void* first_argument(api_data const& call) noexcept {
+  if (call.function_params == nullptr) return nullptr;
+  return *static_cast<void* const*>(call.function_params);
+}
+
+/// Hands what a kernel is launched with to `take`: `grid`, `block` and `stream`. False where the
+/// call does not tell.
+template <class Take>
+bool read_launch(api_data const& call, Take take) noexcept {
+  if (call.function_name == nullptr || call.function_params == nullptr) return false;
+  std::string_view name = call.function_name;
+  for (std::string_view const suffix : {"_ptsz", "_ptds"})
+    if (ends_with(name, suffix)) name.remove_suffix(suffix.size());
+  if (name == "cuLaunchKernelEx") {
+    auto const* const config =
+        static_cast<launch_kernel_ex_params const*>(call.function_params)->config;
+    if (config != nullptr) take(*config);
+    return config != nullptr;
+  }
+  if (name != "cuLaunchKernel" && name != "cuLaunchCooperativeKernel") return false;
+  take(*static_cast<launch_kernel_params const*>(call.function_params));
+  return true;
+}
 
 /// Arguments of cuGraphInstantiateWithFlags and cuGraphInstantiateWithParams.
 struct instantiate_params {

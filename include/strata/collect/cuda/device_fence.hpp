@@ -302,25 +302,15 @@ class launch_streams {
   /// The stream that a launch goes into. False where the call does not tell.
   static bool read_stream(api_kind kind, cupti::api_data const& call,
                           driver::stream_handle& stream) noexcept {
-    constexpr std::string_view suffix = "_ptsz";  // the null stream is the thread's own
     if (call.function_name == nullptr || call.function_params == nullptr) return false;
-    std::string_view name = call.function_name;
-    bool const of_thread =
-        name.size() > suffix.size() && name.substr(name.size() - suffix.size()) == suffix;
-    if (of_thread) name.remove_suffix(suffix.size());
     if (kind == api_kind::graph_launch) {
       stream = static_cast<cupti::graph_launch_params const*>(call.function_params)->stream;
-    } else if (name == "cuLaunchKernel" || name == "cuLaunchCooperativeKernel") {
-      stream = static_cast<cupti::launch_kernel_params const*>(call.function_params)->stream;
-    } else if (name == "cuLaunchKernelEx") {
-      auto const* const params =
-          static_cast<cupti::launch_kernel_ex_params const*>(call.function_params);
-      if (params->config == nullptr) return false;
-      stream = params->config->stream;
-    } else {
+    } else if (!cupti::read_launch(call, [&](auto const& launch) { stream = launch.stream; })) {
       return false;
     }
-    if (stream == nullptr && of_thread) stream = driver::stream_of_thread();
+    // The null stream is the thread's own.
+    if (stream == nullptr && ends_with(call.function_name, "_ptsz"))
+      stream = driver::stream_of_thread();
     return true;
   }
 

@@ -56,7 +56,7 @@ class launch_gate {
                                  ? call.symbol_name
                                  : call.function_name;
     if (is_graph) {
-      void const* const graph = first_argument(call);
+      void const* const graph = cupti::first_argument(call);
       hash.add(reinterpret_cast<std::uintptr_t>(graph));
       hash.add(changes_[slot_of(graph)].load(memory_order_relaxed));
     } else if (name != nullptr) {
@@ -69,7 +69,7 @@ class launch_gate {
   /// another one, and so may be some others. Threads: any.
   void graph_changed(cupti::api_data const& call) noexcept {
     if (call.function_params != nullptr)
-      changes_[slot_of(first_argument(call))].fetch_add(1, memory_order_relaxed);
+      changes_[slot_of(cupti::first_argument(call))].fetch_add(1, memory_order_relaxed);
   }
 
   STRATA_DETAIL_HOT_CODE
@@ -87,9 +87,6 @@ class launch_gate {
 
  private:
   static constexpr std::size_t slots = 256;
-  static void const* first_argument(cupti::api_data const& call) noexcept {
-    return *static_cast<void* const*>(call.function_params);
-  }
   static std::size_t slot_of(void const* graph) noexcept {
     return (reinterpret_cast<std::uintptr_t>(graph) * 0x9e3779b97f4a7c15u) >> 56;
   }

@@ -75,18 +75,11 @@ inline strata::memory_kind kind_of(cupti::memory_kind kind) noexcept {
 }
 
 inline strata::migration_kind kind_of(cupti::unified_memory_kind kind) noexcept {
-  switch (kind) {
-    case cupti::unified_memory_kind::host_to_device:
-      return strata::migration_kind::to_device;
-    case cupti::unified_memory_kind::device_to_host:
-      return strata::migration_kind::to_host;
-    case cupti::unified_memory_kind::device_to_device:
-      return strata::migration_kind::between_devices;
-    case cupti::unified_memory_kind::gpu_page_fault:
-      return strata::migration_kind::gpu_faults;
-    default:
-      return strata::migration_kind::unknown;
-  }
+  using to = strata::migration_kind;
+  constexpr to kinds[] = {to::unknown, to::to_device,  to::to_host,
+                          to::unknown, to::gpu_faults, to::unknown,
+                          to::unknown, to::unknown,    to::between_devices};
+  return of_number(kinds, kind);
 }
 
 inline strata::synchronization_kind kind_of(cupti::synchronization_type type) noexcept {

@@ -393,6 +393,12 @@ class recorder {
 
   STRATA_DETAIL_COLD_CODE
 
+  /// The range that the calling thread's work belongs to.
+  static std::uint32_t work_node() noexcept {
+    thread_recorder* const own = instance().of_this_thread();
+    return own == nullptr ? root_node : own->work_node();
+  }
+
   bool begin_step() noexcept {
     if (locks_of_this_thread() != 0) {  // a signal handler's
       block().interrupting_ranges.fetch_add(1, memory_order_relaxed);
@@ -759,7 +765,6 @@ class recorder {
     range_steps& ranges = *all.stepping_.ranges.load();
     if (ranges.drives(own)) ranges.end(all, *own);
   }
-  static bool no_step_begin() noexcept { return false; }
   static bool unused_step_begin() noexcept {
     atomic<bool>& unused = instance().stepping_.unused;
     if (!unused.load(memory_order_relaxed)) unused.store(true, memory_order_relaxed);
@@ -867,9 +872,10 @@ class recorder {
   static constexpr listener recording_listener{
       &on_begin, &on_pop, &on_step_begin, &on_step_end, &on_current, &on_inherit, &on_listens};
   /// With `step=`, beside which STRATA_STEP() is none.
-  static constexpr listener range_step_listener{&on_begin_of_step, &on_pop_of_step, &no_step_begin,
-                                                []() noexcept {},  &on_current,     &on_inherit,
-                                                &on_listens};
+  static constexpr listener range_step_listener{
+      &on_begin_of_step, &on_pop_of_step, []() noexcept { return false; },
+      []() noexcept {},  &on_current,     &on_inherit,
+      &on_listens};
 
   /// With steps that are calls into the driver, beside which STRATA_STEP() is none.
   static constexpr listener call_step_listener{&on_begin,        &on_pop,     &unused_step_begin,
