@@ -11,6 +11,15 @@ STRATA_BEGIN
 /// Where in the memory hierarchy a metric is taken.
 enum class metric_level : std::uint8_t { sm, l1, l2, hbm, link, device, cpu };
 
+/// What a CUPTI counter is read from: it decides what can share a pass and what a range costs.
+enum class metric_location : std::uint8_t {
+  memory,       ///< DRAM, L2, clocks of the device: cheap to read
+  sm,           ///< SMs and L1: ten times as expensive a range
+  sass,         ///< instrumented code: exact, in a pass of its own
+  device_wide,  ///< links, memory of integrated chips (mcc): never together with any other place
+  anywhere      ///< GPU time and constants of the device: with what else is counted
+};
+
 /// How values of several ranges, calls or steps become one.
 enum class metric_combine : std::uint8_t {
   sum,      ///< they are added
@@ -261,19 +270,6 @@ void for_each_name(std::string_view text, Function&& f) {
   for (formula::input const& input : parsed.inputs()) f(input.name, input.optional);
 }
 
-}  // namespace detail
-
-/// What a CUPTI counter is read from: it decides what can share a pass and what a range costs.
-enum class metric_location : std::uint8_t {
-  memory,       ///< DRAM, L2, clocks of the device: cheap to read
-  sm,           ///< SMs and L1: ten times as expensive a range
-  sass,         ///< instrumented code: exact, in a pass of its own
-  device_wide,  ///< links, memory of integrated chips (mcc): never together with any other place
-  anywhere      ///< GPU time and constants of the device: with what else is counted
-};
-
-namespace detail {
-
 /// Whether a name is CUPTI's: unit__counter.rollup.
 constexpr bool is_cupti_name(std::string_view name) noexcept {
   return name.find("__") != std::string_view::npos;
@@ -291,6 +287,20 @@ inline bool is_one_of(std::string_view word, std::string_view words) noexcept {
     if (take_until(words, " ") == word) return true;
   }
   return false;
+}
+
+/// The cycles of the tensor cores' pipe, by which it is known whether their work was counted.
+inline constexpr std::string_view tensor_cycles = "sm__pipe_tensor_cycles_active.sum";
+inline constexpr std::string_view tensor_format_prefix = "sm__ops_path_tensor_src_";
+
+/// Whether a counter is of the operations of a format of the tensor cores.
+inline bool counts_tensor_format(std::string_view counter) noexcept {
+  return begins_with(counter, tensor_format_prefix) && ends_with(counter, ".sum");
+}
+/// Whether it takes passes of its own: BF16 does not.
+inline bool is_conditional_format(std::string_view counter) noexcept {
+  return counts_tensor_format(counter) &&
+         !begins_with(counter.substr(tensor_format_prefix.size()), "bf16");
 }
 
 }  // namespace detail
@@ -329,18 +339,11 @@ inline metric_level level_of(std::string_view cupti_name) noexcept {
   return metric_level::device;
 }
 
-namespace detail {
-
-/// Of the busiest SM, slice or channel, which the analysis compares with the mean one.
-inline bool is_of_busiest_part(std::string_view cupti_name) noexcept {
-  return is_one_of(cupti_name, "sm__cycles_active.max lts__t_sectors.max dram__bytes.max");
-}
-
-}  // namespace detail
-
 /// How values of a CUPTI name combine, by its rollup: counts add up, what CUPTI divided does not.
 inline metric_combine combine_of(std::string_view cupti_name) noexcept {
-  if (detail::is_of_busiest_part(cupti_name)) return metric_combine::sum;
+  // Of the busiest SM, slice or channel, which the analysis compares with the mean one.
+  if (detail::is_one_of(cupti_name, "sm__cycles_active.max lts__t_sectors.max dram__bytes.max"))
+    return metric_combine::sum;
   if (detail::ends_with(cupti_name, ".sum") || detail::ends_with(cupti_name, ".avg")) {
     return metric_combine::sum;
   }
@@ -349,24 +352,6 @@ inline metric_combine combine_of(std::string_view cupti_name) noexcept {
   }
   return metric_combine::mean;
 }
-
-namespace detail {
-
-/// The cycles of the tensor cores' pipe, by which it is known whether their work was counted.
-inline constexpr std::string_view tensor_cycles = "sm__pipe_tensor_cycles_active.sum";
-inline constexpr std::string_view tensor_format_prefix = "sm__ops_path_tensor_src_";
-
-/// Whether a counter is of the operations of a format of the tensor cores.
-inline bool counts_tensor_format(std::string_view counter) noexcept {
-  return begins_with(counter, tensor_format_prefix) && ends_with(counter, ".sum");
-}
-/// Whether it takes passes of its own: BF16 does not.
-inline bool is_conditional_format(std::string_view counter) noexcept {
-  return counts_tensor_format(counter) &&
-         !begins_with(counter.substr(tensor_format_prefix.size()), "bf16");
-}
-
-}  // namespace detail
 
 /// A metric as one chip has it.
 struct resolved_metric {

@@ -15,9 +15,7 @@ class options_reader {
   void read(std::string_view text) {
     bool const is_given = !text.empty();
     while (!text.empty()) {
-      std::size_t const comma = text.find(',');
-      std::string_view const part = trimmed(text.substr(0, comma));
-      text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
+      std::string_view const part = trimmed(take_until(text, ","));
       if (part.empty()) continue;
       std::size_t const equals = part.find_first_of("=:");
       bool const has_value = equals != std::string_view::npos;
@@ -250,11 +248,7 @@ class options_reader {
 
   /// Takes the next item off a list joined by +; false at its end.
   static bool take(std::string_view& list, std::string_view& item) {
-    for (item = {}; item.empty() && !list.empty();) {
-      std::size_t const plus = list.find('+');
-      item = trimmed(list.substr(0, plus));
-      list = plus == std::string_view::npos ? std::string_view{} : list.substr(plus + 1);
-    }
+    for (item = {}; item.empty() && !list.empty();) item = trimmed(take_until(list, "+"));
     return !item.empty();
   }
 

@@ -100,10 +100,10 @@ class reported_windows {
   void report(work* write, void* context) {
     system_lock const lock(mutex_);
     if (ending_) return;
-    join();
+    thread_.join();
     report_ = {write, context, true};
     state_.store(state::reporting);
-    if (start_thread()) return;
+    if (thread_.start(&run, this)) return;
     report_.is_apart = false;
     write_report();
   }
@@ -133,7 +133,7 @@ class reported_windows {
       if (asks_device_.load() && !patience.lasts()) return false;
       wait_a_turn(turn);
     }
-    join();
+    thread_.join();
     return true;
   }
 
@@ -151,8 +151,6 @@ class reported_windows {
     state_.store(state::idle, memory_order_release);
   }
 
-  bool start_thread() noexcept { return thread_.start(&run, this); }
-  void join() noexcept { thread_.join(); }
   owned_thread thread_;
 
   std::string file_;  // of trigger=

@@ -109,8 +109,7 @@ class counted_passes : public pass_driver {
 
   /// As pass_driver::begin, for a pass of the configuration that is next.
   bool begin_pass_of_plan(launches how, bool alone, status& problem) {
-    if (!begin([this] { return prepare(); }, how, alone, problem)) return false;
-    return true;
+    return begin([this] { return prepare(); }, how, alone, problem);
   }
 
   status take_pass() {

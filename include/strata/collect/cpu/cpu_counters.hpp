@@ -264,8 +264,6 @@ class cpu_counter_collector : uncopied {
       problems.emplace_back(errc::bad_argument, "counters: " + metric.message());
     if (first.columns.empty()) {
       threads_.clear();
-      if (asked.wishes().empty())
-        return {errc::bad_argument, "counters: no counter of the CPU is left to count"};
       return refusal(asked.wishes());
     }
     for (status& refusal : refusals(asked)) problems.push_back(std::move(refusal));

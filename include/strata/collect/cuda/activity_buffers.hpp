@@ -229,11 +229,14 @@ class activity_buffers {
   /// Has CUPTI deliver all that has ended; what has not is lost, and its calls stay unfinished.
   /// Returns: how many records of such there were.
   std::uint64_t flush_ended() {
-    std::uint64_t const before = work_unfinished();
-    leave_out_unfinished(true);
+    auto const leave_out = [this](bool on) {
+      system_lock lock(store_.mutex());
+      store_.leave_out_unfinished(on);
+      return store_.work_unfinished();
+    };
+    std::uint64_t const before = leave_out(true);
     flush(cupti::flush_flag::forced);
-    leave_out_unfinished(false);
-    return work_unfinished() - before;
+    return leave_out(false) - before;
   }
 
   /// How many records of what the program does CUPTI has delivered. Threads: any.
@@ -324,14 +327,6 @@ class activity_buffers {
   /// Strata's own flushes and waits have records too, as long as they last.
   static bool is_progress(cupti::activity_kind kind) noexcept {
     return kind != cupti::activity_kind::overhead && kind != cupti::activity_kind::synchronization;
-  }
-  std::uint64_t work_unfinished() {
-    system_lock lock(store_.mutex());
-    return store_.work_unfinished();
-  }
-  void leave_out_unfinished(bool leave_out) noexcept {
-    system_lock lock(store_.mutex());
-    store_.leave_out_unfinished(leave_out);
   }
 
   /// What CUPTI dropped since it was asked last.

@@ -393,8 +393,7 @@ class launch_table : uncopied {
   }
 
   void release(page* done) noexcept {
-    for (slot& emptied : done->slots) emptied.id.store(0, memory_order_relaxed);
-    std::memset(done->notes, 0, sizeof done->notes);
+    empty(*done);
     spin_lock const lock(mutex_);
     done->used = false;
     free_.push_back(done);
@@ -402,7 +401,9 @@ class launch_table : uncopied {
 
   /// Empties a page and gives its memory back to the system.
   static void forget(page& done) noexcept {
-    if (madvise(&done, sizeof done, MADV_DONTNEED) == 0) return;
+    if (madvise(&done, sizeof done, MADV_DONTNEED) != 0) empty(done);
+  }
+  static void empty(page& done) noexcept {
     for (slot& emptied : done.slots) emptied.id.store(0, memory_order_relaxed);
     std::memset(done.notes, 0, sizeof done.notes);
   }

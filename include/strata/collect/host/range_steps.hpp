@@ -17,8 +17,7 @@ class range_steps {
   /// all of `block[3]`.
   range_steps(std::string_view name, range_steps const* before) noexcept : before_(before) {
     constexpr std::string_view all_indices = "[*]";
-    bool const folded = name.size() > all_indices.size() &&
-                        name.substr(name.size() - all_indices.size()) == all_indices;
+    bool const folded = name.size() > all_indices.size() && ends_with(name, all_indices);
     if (folded) name.remove_suffix(all_indices.size());
     size_ = name.copy(text_, sizeof text_);
     is_pattern_ = name.find_first_of("*?") != name.npos;
