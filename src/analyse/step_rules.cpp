@@ -283,10 +283,9 @@ rule_result first_step(rule_context const& run) {
   if (!steps.from_steps || steps.count < 3 || steps.first_ns < least_factor * steps.p50_ns)
     return {};
   if (follows_own_start(run.in.source, steps.first_ns - steps.p50_ns)) return {};
-  candidate seen =
-      run.candidate_of_step(0.0, "The first recorded step takes " + time_text(steps.first_ns) +
-                                     ", the median one " + time_text(steps.p50_ns) +
-                                     (steps.without_first ? "; it is left out here" : ""));
+  candidate seen = run.candidate_of_step(
+      0.0, "The first recorded step takes " + time_text(steps.first_ns) + ", the median one " +
+               time_text(steps.p50_ns) + (steps.without_first ? "; it is left out here" : ""));
   seen.prove("first_ns", steps.first_ns, "ns");
   seen.prove("p50_ns", steps.p50_ns, "ns");
   return one_candidate(std::move(seen));

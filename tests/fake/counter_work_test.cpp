@@ -103,6 +103,35 @@ TEST_CASE("of many launches of a kernel some are counted, and stand for the othe
   }
 }
 
+TEST_CASE("all launches of a short step are counted; a longer one is not counted for long") {
+  auto const run = [](int steps, int launches) {
+    run_steps(steps, [launches] {
+      STRATA_RANGE("loop");
+      constexpr char const* names[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+      for (int i = 0; i < launches; ++i) launch_blocks(2, names[i % 8]);
+    });
+  };
+  std::string const counters = std::string(hbm_read) + "+sm__inst_issued.sum";
+  std::size_t const before = fake_profiler_pushes();
+  {
+    counting s(counters, "kernels=loop");
+    run(5, 40);
+    CHECK(of_kernel(fake::clean(s), "loop", "a") == strata::vec<double>{64.0 * 5, 64.0 * 5});
+    CHECK(fake_profiler_pushes() - before >= 2 * 40);
+  }
+  std::size_t const of_short_steps = fake_profiler_pushes();
+  {
+    counting s(counters, "kernels=loop");
+    run(4, 40);  // timed, counted by range, and one pass by kernel
+    run(8, 3000);
+    strata::counter_set const& set = s.profile().counters(strata::counter_set::gpu_kernels);
+    REQUIRE(set.kernels.size() == 8);
+    for (strata::counted_kernel const& each : set.kernels)
+      CHECK(each.launches_min < each.launches_max);  // tables then show no value
+    CHECK(fake_profiler_pushes() - of_short_steps < 250);
+  }
+}
+
 TEST_CASE("findings count the kernels of ranges that have several, if there are steps enough") {
   for (char const* more : {"", "kernels=off"}) {
     for (int const steps : {4, 40}) {

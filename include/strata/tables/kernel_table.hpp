@@ -284,9 +284,7 @@ class kernel_places {
   }
 
  private:
-  static std::uint64_t key(std::uint32_t path_id, std::uint32_t name) noexcept {
-    return std::uint64_t{path_id} << 32 | name;
-  }
+  static std::uint64_t key(std::uint64_t path, std::uint32_t name) { return path << 32 | name; }
   call_tree const& tree_;
   number_map<std::size_t> places_;
 };

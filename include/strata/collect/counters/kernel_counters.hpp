@@ -273,12 +273,9 @@ class kernel_counter_collector : public counted_passes {
   /// ones in each pass. Sets counted_each_. CUPTI takes 0.65 ms for each push that there is room
   /// for (H200, CUDA 13.0).
   std::size_t room() noexcept override {
-    if (most_pushes_ == 0) {
-      most_pushes_ = most_in_memory;
-      for (std::size_t i = 0; i < plan_.configs.size(); ++i)
-        if (plan_.is_of_multiprocessors(i) || plan_.instruments(i))
-          most_pushes_ = most_in_multiprocessors;
-    }
+    for (std::size_t i = 0; i < plan_.configs.size(); ++i)
+      if (plan_.is_of_multiprocessors(i) || plan_.instruments(i))
+        most_pushes_ = most_in_multiprocessors;
     bool const counts_all = most_launches_ <= most_pushes_;
     counted_each_ = counts_all ? larger(most_launches_, std::size_t{1}) : 1;
     std::size_t const kernels = launches_.size();
@@ -333,14 +330,11 @@ class kernel_counter_collector : public counted_passes {
     if (attempt_.is_trial || kernel == kernel_launches::not_chosen ||
         launches_.launches_of(kernel) > counted_each_)
       return;
-    if (counted_each_ > 1 && pushed_ == most_pushes_) return drop_for_more();
-    ++pushed_;
+    if (counted_each_ > 1 && pushed_++ >= most_pushes_) {  // from now on the first ones are counted
+      most_launches_ = most_pushes_ + 1;
+      return (void)(attempt_.dropped = true);
+    }
     change_range([&] { push(kernel); });
-  }
-  /// The step has more launches than those before it: from now on the first ones are counted.
-  void drop_for_more() noexcept {
-    most_launches_ = most_pushes_ + 1;
-    attempt_.dropped = true;
   }
   void end_launch() noexcept {
     change_range([this] { leave(); });
@@ -355,11 +349,11 @@ class kernel_counter_collector : public counted_passes {
   }
 
   kernel_launches launches_;
-  vec<std::uint64_t> counted_;     // by counter: how many launches of a kernel were, at most
-  std::size_t counted_each_ = 1;   // of the configuration under way
-  std::size_t most_pushes_ = 0;    // in a pass; 0: not known yet
-  std::size_t pushed_ = 0;         // in this pass
-  std::size_t most_launches_ = 0;  // of an earlier counting step
+  vec<std::uint64_t> counted_;    // by counter: how many launches of a kernel were, at most
+  std::size_t counted_each_ = 1;  // of the configuration under way
+  std::size_t most_pushes_ = most_in_memory;  // in a pass
+  std::size_t pushed_ = 0;                    // in this pass
+  std::size_t most_launches_ = 0;             // of an earlier counting step
   launch_turn turn_;
   atomic<std::uint32_t> turn_call_{0};  // the call that has it
 };
