@@ -94,7 +94,7 @@ class finding_judge {
     if (!hangs)
       for (finding_rule const& rule : finding_rules) judge(rule);
     std::stable_sort(made_.findings.begin(), made_.findings.end(), costs_more);
-    made_.bound = step_bound(run_);
+    made_.bound = step_bound(run_, made_.findings);
     return std::move(made_);
   }
 

@@ -8,6 +8,7 @@
 #include <strata/profile/range_paths.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/tables/kernel_table.hpp>
+#include "findings.hpp"
 #include "kernel_amounts.hpp"
 #include "roofline.hpp"
 #include "rule_context.hpp"
@@ -28,7 +29,8 @@ namespace {
 
 class bound_sentence {
  public:
-  explicit bound_sentence(rule_context const& run) : run_(run) {}
+  bound_sentence(rule_context const& run, std::vector<finding> const& findings)
+      : run_(run), findings_(findings) {}
 
   std::string text() const {
     // Of the time that the GPU is busy; chosen between the planted programs: where it waits for the
@@ -320,9 +322,22 @@ class bound_sentence {
             (run_.in.steps.from_steps ? std::string("the ") + run_.in.steps.whole() : "it") + ")" +
             limiter_text(run_.in.roofline.limits[row], kernels.size() > 1) + ".";
     range_limit const& limit = run_.in.roofline.limits[row];
-    if (limit.kind == limiter::latency && !limit.stall.empty())
+    finding const* const cause = cause_of_kernels(row, ns);
+    if (limit.kind == limiter::latency && cause != nullptr && cause->rule != "latency-bound")
+      text += " The finding " + std::string(cause->rule) + " says why.";
+    else if (limit.kind == limiter::latency && !limit.stall.empty())
       text += " Its warps most often " + stall_text(limit.stall) + ".";
     return text += longest_kernel_text(kernels);
+  }
+  /// What takes a good part of a range's time in kernels; null where nothing does.
+  finding const* cause_of_kernels(std::size_t row, double ns) const {
+    constexpr double good_part = 0.25;  // chosen
+    for (finding const& found : findings_)
+      for (finding_range const& range : found.ranges)
+        if (range.row == row && range.part == finding_part::kernels &&
+            range.cost_ns_per_step >= good_part * ns)
+          return &found;
+    return nullptr;
   }
   /// "; its limiter is HBM, at 76 % of its peak"; empty where it is not known.
   static std::string limiter_text(range_limit const& limit, bool is_mean) {
@@ -407,11 +422,14 @@ class bound_sentence {
   }
 
   rule_context const& run_;
+  std::vector<finding> const& findings_;
 };
 
 }  // namespace
 
-std::string step_bound(rule_context const& run) { return bound_sentence(run).text(); }
+std::string step_bound(rule_context const& run, std::vector<finding> const& findings) {
+  return bound_sentence(run, findings).text();
+}
 
 }  // namespace detail
 STRATA_END

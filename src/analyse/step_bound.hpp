@@ -5,14 +5,18 @@
 #include <strata/base/macros.hpp>
 
 #include <string>
+#include <vector>
 
 STRATA_BEGIN
+
+struct finding;
+
 namespace detail {
 
 class rule_context;
 
-/// The sentence above all findings: what bounds the step.
-std::string step_bound(rule_context const& run);
+/// The sentence above all findings: what bounds the step. `findings`: the most expensive first.
+std::string step_bound(rule_context const& run, std::vector<finding> const& findings);
 
 }  // namespace detail
 STRATA_END

@@ -349,7 +349,7 @@ void name_same_time(std::vector<finding>& findings) {
     if (same == findings.end()) continue;
     std::string const number = std::to_string(same - findings.begin() + 1);
     calls.title += "; that time is in finding " + number;
-    calls.advice = "fix the cause of that finding";
+    calls.advice = "see that finding";
   }
 }
 

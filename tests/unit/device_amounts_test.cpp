@@ -406,6 +406,8 @@ TEST_CASE("launches into a capture are calls of their step, and no work follows 
   CHECK(row.self.launches == 11);
   CHECK(row.self_launches_run == 3.0);
   CHECK(row_of(p.made, "").launches_run == 3.0);
+  p.made.losses.launches_summed = 1;  // some are in sums alone: all count
+  CHECK(row_of(p.made, "").launches_run == 11.0);
   CHECK(row.step_launch_time_share.typical == doctest::Approx(2 / 11.0));
 }
 

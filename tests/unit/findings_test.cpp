@@ -1349,6 +1349,9 @@ TEST_CASE("first-step, varying-calls, untrusted, own-cost") {
   }
   CHECK(a.find("varying-calls")->path == "sample");
   CHECK(a.find("first-step")->cost_ns_per_step == 0);
+  bool const says_so =
+      a.find("first-step")->title.find("; it is left out here") != std::string::npos;
+  CHECK(says_so == a.input.steps.without_first);
   for (char const* rule : {"first-step", "untrusted", "own-cost"}) CHECK(a.find(rule)->of_step);
 }
 
@@ -1368,6 +1371,7 @@ TEST_CASE("varying-calls: the finding that has the same time is named") {
   CHECK(
       a.find("varying-calls")->title.find("; that time is in finding " + std::to_string(number)) !=
       std::string::npos);
+  CHECK(a.find("varying-calls")->advice == "see that finding");
 }
 
 TEST_CASE("varying-calls: a finding of other ranges is not named") {

@@ -124,6 +124,12 @@ program hot(char const* counter, double times) {
 
 TEST_CASE("sm-imbalance: the SMs that wait for the longest blocks") {
   CHECK(cost_of(unbalanced(0.6).made, "sm-imbalance") == exactly(0.4 * kernel_ns));
+  program waiting = unbalanced(0.6);  // what its warps wait for is not why
+  waiting.set(waiting.attention, "smsp__warps_issue_stalled_long_scoreboard.sum", 132e6 * 32 * 0.6);
+  answer const told(waiting.made);
+  INFO(told.input.findings.bound);
+  CHECK(told.input.findings.bound.find(" The finding sm-imbalance says why.") != std::string::npos);
+  CHECK(told.input.findings.bound.find("most often") == std::string::npos);
   CHECK(cost_of(unbalanced(0.19).made, "sm-imbalance") == exactly(above(0.25)));
   answer(unbalanced(0.19).made).first_is("sm-imbalance", "attention");
   has(title_of(unbalanced(0.19).made, "sm-imbalance"),

@@ -176,8 +176,6 @@ class call_parts {
       row.step_share = row.step_call_share.in_steps;
       row.step_work_share = row.step_self_share = row.step_busy_share = row.step_call_share;
       row.step_launch_share = row.step_self_launch_share = row.step_call_share;
-      row.launches_run = static_cast<double>(row.total.launches);
-      row.self_launches_run = static_cast<double>(row.self.launches);
       row.step_launch_time_share = row.step_self_launch_time_share = row.step_call_share;
     }
   }
@@ -258,10 +256,15 @@ class call_tree_builder {
     beside_.name_threads(rows_);
     add_device_work();
     add_subtrees();
+    for (range_row& row : rows_) row.self_launches_run = static_cast<double>(row.self.launches);
     parts_.work().find(rows_);
     sum_spans();
     add_migrations();
     sum_subtrees();
+    for (auto row = static_cast<std::uint32_t>(rows_.size()); row-- > 0;) {
+      rows_[row].launches_run += rows_[row].self_launches_run;
+      if (row > 0) rows_[layout_.parent(row)].launches_run += rows_[row].launches_run;
+    }
     find_own_other_times();
     drop_empty_rows(row_of_node);
     describe_rows();

@@ -72,7 +72,7 @@ struct range_row {
   /// range itself.
   step_part step_launch_share;
   step_part step_self_launch_share;
-  double launches_run = 0.0;  ///< how many these are
+  double launches_run = 0.0;  ///< how many these are; all where the timeline is not whole
   double self_launches_run = 0.0;
   /// Of the host time in launches, into captures too (launch_ns); the first calls are expensive.
   step_part step_launch_time_share;

@@ -59,17 +59,11 @@ class work_parts {
     for (std::size_t i = 0; i < rows.size(); ++i)
       if (works[i]) rows[i].step_busy_share = rows[i].step_work_share;
   }
-  /// Launches that ran, without those into captures.
   void count_launches(vec<range_row>& rows) const {
-    for (range_row& row : rows) row.launches_run = row.self_launches_run = 0.0;
+    for (range_row& row : rows) row.self_launches_run = 0.0;
     for (driver_call_record const& launch : source_.launches)
       if (launch.causes_work() && is_work(launch.kind))
         rows[layout_.row_of(launch.node)].self_launches_run += 1.0;
-    for (std::size_t i = rows.size(); i-- > 0;) {
-      rows[i].launches_run += rows[i].self_launches_run;
-      std::uint32_t const parent = layout_.parent(static_cast<std::uint32_t>(i));
-      if (parent != i) rows[parent].launches_run += rows[i].launches_run;
-    }
   }
   /// The parts of the launches in steps, each with its weight: of a row itself, and with all below
   /// it. `captured`: launches into captures count too. Returns: which rows have any with them.
