@@ -7,6 +7,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/profile.hpp>
 #include <strata/tables/call_tree.hpp>
+#include <strata/tables/table_input.hpp>
 #include "findings.hpp"
 
 #include <optional>
