@@ -8,6 +8,7 @@
 #include "range_paths.hpp"
 #include "run_period.hpp"
 #include "run_tables.hpp"
+#include "steps.hpp"
 
 #include <algorithm>
 #include <cmath>
