@@ -14,6 +14,7 @@
 #include <strata/tables/table_input.hpp>
 #include "../analyse/kernel_amounts.hpp"
 #include "../analyse/kernel_names.hpp"
+#include "../analyse/range_paths.hpp"
 #include "counter_view.hpp"
 #include "memory_in_mean_step.hpp"
 #include "name_cutter.hpp"
