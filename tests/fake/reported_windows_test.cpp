@@ -75,6 +75,7 @@ std::string cell(std::string const& csv, std::string const& column,
   std::size_t at = 0;
   std::size_t begin = 0;
   std::size_t const head_end = csv.find_first_of("\r\n");
+  REQUIRE(head_end != csv.npos);
   while (begin < head_end) {
     std::size_t const end = std::min(csv.find(',', begin), head_end);
     if (csv.substr(begin, end - begin) == column) break;
@@ -135,9 +136,10 @@ TEST_CASE("slower=: a window is recorded where steps have become longer") {
   triggered s(",slower=50");
   for (int i = 0; i < 300; ++i) s.step();
   for (int i = 0; i < 10'000 && !fs::exists(s.file(1, "memory.csv")); ++i) {
-    s.step();
+    s.step(100);
     usleep(1000);
   }
+  REQUIRE(fs::exists(s.file(1, "memory.csv")));
   CHECK(cell(content(s.file(1, "ranges.csv")), "calls") == "1");
 }
 
