@@ -41,6 +41,7 @@ class builder {
   std::optional<profile> build() {
     // Kernels are counted on one device, ranges on all.
     if (!has_all_records() || source_.counters().devices.size() > 1) return std::nullopt;
+    if (source_.counters(counter_set::gpu_kernels).kernels.empty()) return std::nullopt;
     find_counted();
     leave_out();
     if (counted_.empty()) return std::nullopt;

@@ -347,8 +347,7 @@ void name_same_time(std::vector<finding>& findings) {
     };
     auto const same = std::find_if(findings.begin(), findings.end(), has_it);
     if (same == findings.end()) continue;
-    std::string const number = std::to_string(same - findings.begin() + 1);
-    calls.title += "; that time is in finding " + number;
+    calls.title += "; that time is in finding " + std::to_string(same - findings.begin() + 1);
     calls.advice = "see that finding";
   }
 }

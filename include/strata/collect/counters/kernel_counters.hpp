@@ -323,10 +323,9 @@ class kernel_counter_collector : public counted_passes {
 
   void push_launch(gated_call const& call) {
     if (call.kind != api_kind::launch) return;
-    thread_recorder* const own = recorder::instance().of_this_thread();
     char const* const name = call.call->symbol_name == nullptr ? "" : call.call->symbol_name;
-    std::uint32_t const kernel = launches_.add(own == nullptr ? root_node : own->work_node(), name,
-                                               launch_shape::read(*call.call));
+    std::uint32_t const kernel =
+        launches_.add(recorder::work_node(), name, launch_shape::read(*call.call));
     if (attempt_.is_trial || kernel == kernel_launches::not_chosen ||
         launches_.launches_of(kernel) > counted_each_)
       return;
