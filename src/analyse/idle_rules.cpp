@@ -237,10 +237,14 @@ double waits_in_step(rule_context const& run) noexcept {
 /// device memory at its limit takes 1,000 to 3,000 cycles. 0 elsewhere. Units: cycles.
 /// Source: 290,000 of a table of managed memory that the host writes each step (H200, CUDA 13.0).
 double cycles_of_pages(rule_context const& run, std::size_t row) noexcept {
-  constexpr double least = 20'000.0;  // chosen
-  constexpr double most_use = 0.1;    // what waits so long uses nothing; chosen
+  constexpr double least = 20'000.0;   // chosen
+  constexpr double most_use = 0.1;     // what waits so long uses nothing; chosen
+  constexpr double most_mapped = 0.5;  // of the loads: host memory that the device maps; chosen
   range_limit const& load = run.load(row);
-  if (!load.units.are_whole() || load.fraction() >= most_use) return 0.0;
+  double const mapped = 32.0 * run.own_or_0(row, "l2_host_sectors");
+  if (!load.units.are_whole() || load.fraction() >= most_use ||
+      mapped > most_mapped * run.own_or_0(row, "global_load_bytes"))
+    return 0.0;
   double const cycles = run.own(row, "stall_long_scoreboard") / run.own(row, "lsu_instructions");
   return is_finite(cycles) && cycles >= least ? cycles : 0.0;
 }

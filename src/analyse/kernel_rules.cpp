@@ -343,10 +343,11 @@ rule_result shared_work(rule_context const& run) {
         double const shared =
             run.own(row, "shared_load_bytes") + run.own_or_0(row, "shared_store_bytes");
         double const memory = load.use(gpu_unit::hbm);
+        double const tensor = run.tensor_flops(row, counter_scope::self);
+        double const flops = run.own_or_0(row, "flop") + (is_finite(tensor) ? tensor : 0.0);
         if (!is_shared || !load.units.are_whole() || load.fraction() < latency_use ||
             is_tensor_kernel(run, row) || !(shared > each_byte * moved) ||
-            run.own_or_0(row, "flop") > least_flop * shared || memory < least_memory ||
-            memory > most_memory)
+            flops > least_flop * shared || memory < least_memory || memory > most_memory)
           return std::nullopt;
         double const left = moved / shared;  // each byte once
         double const of_l1 = part_of(load.units[gpu_unit::shared], load.units[gpu_unit::l1]);

@@ -567,6 +567,9 @@ TEST_CASE("shared-work: a tree that reduces in shared memory, no operands of a p
   is_silent_with([&](program& o) {  // operands of a product
     o.set(o.attention, "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", 2.0 * bytes);
   });
+  is_silent_with([&](program& o) {  // and of one that tensor cores do, for a tenth of the time
+    o.set(o.attention, "sm__ops_path_tensor_src_fp16.sum", 4.0 * bytes);
+  });
   is_silent_with([&](program& o) {
     o.set(o.attention, "smsp__sass_data_bytes_mem_shared_op_ld.sum", 1.0 * bytes);
     o.set(o.attention, "smsp__sass_data_bytes_mem_shared_op_st.sum", 1.0 * bytes);

@@ -390,6 +390,12 @@ TEST_CASE("managed-memory: loads that take as long as a page does, without recor
   has(title_of(p.made, "managed-memory"), "A load or store takes 21,000 cycles");
   p.set(p.attention, stalled("long_scoreboard"), 0.98 * warps);
   p.set(p.attention, "sm__inst_executed_pipe_lsu.sum", 0.98 * warps / 290'000);
+  // Memory of the host that kernels read over the bus is that, and no page.
+  p.set(p.attention, "smsp__sass_data_bytes_mem_global_op_ld.sum", 32e6);
+  p.set(p.attention, "lts__t_sectors_srcunit_tex_aperture_sysmem.sum", 0.9e6);
+  CHECK(title_of(p.made, "managed-memory").empty());
+  p.set(p.attention, "lts__t_sectors_srcunit_tex_aperture_sysmem.sum", 0.1e6);
+  has(title_of(p.made, "managed-memory"), "A load or store takes 290,000 cycles");
   p.use(p.attention, "issue", 0.2);  // textures wait alike, and are no loads
   CHECK(title_of(p.made, "managed-memory").empty());
 }
