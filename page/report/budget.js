@@ -149,6 +149,12 @@ const idleKinds = {
     paint: "var(--idle-1)",
     angle: 0,
   },
+  "range end": {
+    name: "stops at the ends of ranges",
+    helps: "a run without these ranges",
+    paint: "var(--idle-1)",
+    angle: 90,
+  },
   allocation: {
     name: "allocations",
     helps: "allocate before the loop; cudaMallocAsync",

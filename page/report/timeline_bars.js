@@ -52,7 +52,9 @@ function readBars(track, labels) {
 }
 
 /** What the host did in a gap, by the numbers that the page has of causes. */
-const gapCauses = ["launch", "host work", "wait", "allocation", "graph", "copy", "device"];
+const gapCauses = [
+  "launch", "host work", "wait", "range end", "allocation", "graph", "copy", "device",
+];
 
 /** The gaps of a window as bars of a track: begin, length, cause; several may be joined in one. */
 function readGaps({gaps, joined}) {

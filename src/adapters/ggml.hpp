@@ -151,7 +151,7 @@ class ggml_flow {
   /// The piece is computed now, as one range.
   void begin_part() noexcept {
     computing_ = true;
-    if (!work_.empty()) piece_.next(named_.role, named_.layer, work_);
+    if (!work_.empty()) piece_.next(named_.role, named_.layer, work_, *this);
   }
 
   /// The piece is computed now, as one range of its last operation within the range of its part.
@@ -160,7 +160,12 @@ class ggml_flow {
     if (work_.empty()) return;
     if (!part_open_) part_.next(position_.role, position_.layer);
     part_open_ = true;
-    piece_.next(ggml_operation(node, label_).name(), work_);
+    piece_.next(ggml_operation(node, label_).name(), work_, *this);
+  }
+
+  /// For the range of a piece: the backend waits at its end for nobody else.
+  void apply(range_attributes& attributes) const noexcept {
+    if (!wanted_) note(stops_at_end).apply(attributes);
   }
 
   /// The piece was computed. `keep`: its part's range may wait for more.

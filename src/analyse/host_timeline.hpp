@@ -43,6 +43,7 @@ class host_timeline {
       return x.thread != y.thread ? x.thread < y.thread : x.begin < y.begin;
     });
     find_uploads();
+    find_stops();
     for (std::uint32_t i = 0; i < source.ranges.size(); ++i)
       if (source.ranges[i].end >= from) ranges_.push_back(i);
     ranges_.sort([&source](std::uint32_t a, std::uint32_t b) {
@@ -196,9 +197,21 @@ class host_timeline {
       uploads_[position] = call.end - call.begin >= least ? 1 : 0;
     }
   }
+  /// Finds the nodes whose ranges stop the program at their ends.
+  void find_stops() {
+    stops_.resize(source_.nodes.size(), 0);
+    for (attribute_record const& attribute : source_.attributes)
+      if (attribute.note != no_reference && attribute.note < source_.names.size() &&
+          source_.names[attribute.note] == stops_at_end && attribute.node < stops_.size())
+        stops_[attribute.node] = 1;
+  }
+  bool stops_at_end_of(std::uint32_t node) const noexcept {
+    return node < stops_.size() && stops_[node] != 0;
+  }
   idle_cause cause_of(driver_call_record const& call) const noexcept {
     api_kind const kind = call.kind;
     return is_of_graphs(call)                                        ? idle_cause::graph
+           : kind == api_kind::wait && stops_at_end_of(call.node)    ? idle_cause::range_end
            : kind == api_kind::wait                                  ? idle_cause::wait
            : kind == api_kind::copy                                  ? idle_cause::copy
            : kind == api_kind::allocate || kind == api_kind::release ? idle_cause::allocation
@@ -261,6 +274,7 @@ class host_timeline {
 
   profile const& source_;
   vec<std::uint8_t> uploads_;  ///< by position in the profile: 1 of the calls that upload a graph
+  vec<std::uint8_t> stops_;    ///< by node: 1 of those whose ranges stop the program
   vec<std::uint32_t> calls_;   ///< by thread and time
   vec<std::uint32_t> ranges_;  ///< by thread and time
   vec<std::uint32_t> outer_;   ///< of each of these 1 beyond the place of that around it; 0: none

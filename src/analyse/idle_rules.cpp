@@ -135,7 +135,7 @@ void prove_idle(rule_context const& run, candidate& seen, idle_time const& idle,
     seen.prove("kernels_self", work.kernels, "");
     seen.prove("gpu_kernel_self_ns", work.kernel_ns, "ns");
     seen.prove("launch_self_ns", run.own_launch_ns_per_step(idle.row), "ns");
-  } else if (idle.cause == idle_cause::wait) {
+  } else if (idle.cause == idle_cause::wait || idle.cause == idle_cause::range_end) {
     double const waits = run.own_launches_per_step(idle.row, own.synchronizations);
     seen.prove_some("synchronizations", waits, "");
   } else if (idle.cause == idle_cause::allocation) {
@@ -203,6 +203,8 @@ std::string idle_title(rule_context const& run, idle_cause cause, idle_work cons
         return gpu + " while the host launches a kernel of " + time_text(all.kernel_ns);
       return gpu + " between " + amount_text(all.kernels, "kernel", "kernels") + " of " +
              time_text(all.kernel_ns / all.kernels) + ", launched one by one";
+    case idle_cause::range_end:
+      return gpu + " because ranges stop the program at their ends, to see each by itself";
     case idle_cause::wait:
       return gpu + " while the host, after a wait, launches what comes next";
     case idle_cause::allocation:
@@ -641,6 +643,10 @@ std::vector<small_kernels> small_kernels_by_device(rule_context const& run) {
 rule_result launch_bound(rule_context const& run) { return idle_time_of(run, idle_cause::launch); }
 
 rule_result wait_in_step(rule_context const& run) { return idle_time_of(run, idle_cause::wait); }
+
+rule_result stops_of_ranges(rule_context const& run) {
+  return idle_time_of(run, idle_cause::range_end);
+}
 
 rule_result allocation_in_step(rule_context const& run) {
   return idle_time_of(run, idle_cause::allocation);

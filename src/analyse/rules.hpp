@@ -75,6 +75,7 @@ rule_result exposed_communication(rule_context const& run);
 rule_result managed_memory(rule_context const& run);
 rule_result launch_bound(rule_context const& run);
 rule_result wait_in_step(rule_context const& run);
+rule_result stops_of_ranges(rule_context const& run);
 rule_result allocation_in_step(rule_context const& run);
 rule_result graph_rebuild(rule_context const& run);
 rule_result host_work(rule_context const& run);
@@ -158,6 +159,10 @@ inline constexpr finding_rule finding_rules[] = {
     {"wait-in-step", "waits of the host",
      "wait once a step, or use events between streams: the host can launch ahead meanwhile",
      deciding::nothing, &wait_in_step, finding_part::waits},
+    {"stops-of-ranges", "ranges that stop the program",
+     "nothing in the program: time its step without these ranges (llama.cpp: without "
+     "ggml_ranges::attach), and keep them for what their kernels do",
+     deciding::nothing, &stops_of_ranges, finding_part::waits},
     {"allocation-in-step", "allocations",
      "allocate before the loop, or use a pool: cudaMallocAsync with a release threshold",
      deciding::nothing, &allocation_in_step, finding_part::allocations},

@@ -18,6 +18,7 @@ enum class idle_cause : std::uint8_t {
   launch,     ///< launched
   host_work,  ///< the program's own code, without a call into the driver
   wait,       ///< waited for the device, and only then launched what came next
+  range_end,  ///< the same, at the end of a range that stops the program there (stops_at_end)
   allocation,
   graph,  ///< captured, instantiated, updated or destroyed a CUDA graph
   copy,   ///< in a copy or a fill
@@ -39,6 +40,8 @@ inline constexpr idle_cause_entry idle_cause_table[] = {
      "CPU code between launches"},
     {"wait", "Wait-bound", "since the host waits for the GPU before it launches more",
      "waits of the host"},
+    {"range end", "Stopped by ranges", "since ranges stop the program until the GPU is done",
+     "stops at the ends of ranges"},
     {"allocation", "Allocation-bound", "while the host allocates and frees memory", "allocations"},
     {"graph", "Graph-bound", "while the host captures and instantiates CUDA graphs",
      "making CUDA graphs"},

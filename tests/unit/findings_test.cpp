@@ -211,6 +211,25 @@ TEST_CASE("wait-in-step: the host waits and launches only then") {
   answer(p.made).first_is("wait-in-step", "mlp");
 }
 
+TEST_CASE("stops-of-ranges: waits at the end of a range that stops the program are the range's") {
+  program p;
+  double const none = std::nan("");
+  p.made.attributes.push_back({none, none, none, p.mlp,
+                               p.name(std::string(stops_at_end)), 0, {}});
+  p.run(4, [&] {
+    for (int i = 0; i < 20; ++i) {
+      p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 5 * us); });
+      p.in(p.mlp, [&](std::uint32_t at) { p.wait(at); });
+    }
+  });
+  answer const a(p.made);
+  a.first_is("stops-of-ranges", "mlp");
+  CHECK(a.find("wait-in-step") == nullptr);
+  CHECK(a.findings()[0].title.find("because ranges stop the program at their ends") !=
+        std::string::npos);
+  has(text_of(a, false), "Stopped by ranges: the GPU is idle");
+}
+
 TEST_CASE("wait-in-step: one wait a step is none for what a host takes to wake up and launch") {
   for (std::int64_t const slow : {0, 30}) {
     CAPTURE(slow);

@@ -4,6 +4,7 @@
 #include <strata/base/macros.hpp>
 
 #include <cstdint>
+#include <string_view>
 
 STRATA_BEGIN
 
@@ -40,6 +41,8 @@ struct attribute_record {
   std::uint32_t rank;  ///< how many of the dimensions are given
   std::uint32_t dimensions[7];
 };
+/// The note of ranges at whose end the program waits for the GPU because they are there.
+inline constexpr std::string_view stops_at_end = "stops the program at its end";
 
 /// One step of the program's loop.
 struct step_record {

@@ -61,6 +61,12 @@ attribute_record attribute_of(profile const& p, std::string const& path) {
   return p.attributes[r->attribute - 1];
 }
 
+/// Whether a range says that the backend stops at its end because it is there.
+bool is_stopping(profile const& p, std::string const& path) {
+  attribute_record const attribute = attribute_of(p, path);
+  return attribute.note != no_reference && p.names.at(attribute.note) == stops_at_end;
+}
+
 void check_nothing_is_open(profile const& p) {
   CHECK(p.losses.ranges_left_open == 0);
   CHECK(p.losses.pops_without_push == 0);
@@ -246,6 +252,8 @@ TEST_CASE("coarse: one range a part, from the first graph on") {
   CHECK(attribute_of(p, "decode/mlp[0]").flops == 2.0 * 64 * 128 * 2);
   CHECK(std::isnan(attribute_of(p, "decode/norm[0]").flops));
   CHECK(attribute_of(p, "decode").tokens == 1);
+  CHECK(is_stopping(p, "decode/attention[1]"));
+  CHECK_FALSE(is_stopping(p, "decode"));
   check_nothing_is_open(p);
 }
 
@@ -381,6 +389,7 @@ TEST_CASE("per_op: each operation within its part") {
   attribute_record const up = attribute_of(p, "decode/mlp[1]/MUL_MAT ffn_up");
   CHECK(up.flops == 2.0 * 64 * 128);
   CHECK(up.bytes == 64 * 128 / 32 * 18 + 64 * 4 + 128 * 4);
+  CHECK(is_stopping(p, "decode/mlp[1]/MUL_MAT ffn_up"));
   check_nothing_is_open(p);
 }
 
@@ -420,6 +429,7 @@ TEST_CASE("the program's own callback is asked, gets its data and has its say") 
                         "result_output"});
   call_counts const counts = calls_of(all.profile());
   CHECK(counts.at("decode/mlp[0]") == 2);
+  CHECK_FALSE(is_stopping(all.profile(), "decode/mlp[0]"));  // the program wanted the first piece of it
   CHECK(counts.at("decode/attention[0]") == 1);
 }
 
@@ -736,5 +746,6 @@ TEST_CASE("a backend's own loop: one range a node") {
   CHECK(counts.at("attention[1]/MUL_MAT") == 1);
   CHECK(counts.at("mlp[1]/MUL_MAT ffn_up") == 1);
   CHECK(attribute_of(p, "mlp[1]/MUL_MAT ffn_up").flops == 2.0 * 64 * 128);
+  CHECK_FALSE(is_stopping(p, "mlp[1]/MUL_MAT ffn_up"));
   check_nothing_is_open(p);
 }
