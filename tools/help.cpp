@@ -416,7 +416,9 @@ class help_command final : public subcommand {
     for (strata::detail::evidence_column const& known : strata::detail::evidence_columns)
       if (is_wanted(known.words)) explain_word(known.key);
     for_each_metric([&](strata::metric const& metric) {
-      if (is_wanted(metric.meaning())) explain_metric(metric.key());
+      std::string_view const meaning = metric.meaning();
+      if (is_wanted(meaning) || is_wanted(meaning.substr(0, meaning.find(':'))))
+        explain_metric(metric.key());
     });
   }
 

@@ -27,7 +27,8 @@ inline explained_words const output_words[] = {
     {{"host times only"},
      "the GPU was not traced: STRATA=trace does, and the problems say why not"},
     {{"outside of steps"},
-     "time before, between and after the steps; the ranges there have a table of their own"},
+     "time before, between and after all steps together; the ranges there have a table of their "
+     "own"},
     {{"roofs measured on this device"}, "by strata ceilings, that day"},
     // The answer.
     {{"answer"}, "what bounds the step, and which range takes most of it"},
@@ -98,6 +99,7 @@ inline explained_words const output_words[] = {
     {{"gaps"}, "how often the GPU was idle, a step"},
     {{"gpu_idle_ns"}, "idle time of the GPU by this cause, a step"},
     {{"gpu_idle_between_ns"}, "the same between steps"},
+    {{"graph_ns"}, "time of calls that make, change or upload CUDA graphs, a step"},
     {{"p50_ns"}, "the median step"},
     {{"collective_bytes"}, "that ranks exchanged, a step"},
     {{"first_ns"}, "how long the first recorded step took"},

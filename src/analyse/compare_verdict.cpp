@@ -90,10 +90,15 @@ class verdict_writer {
   }
   void note_differences(comparability& circumstances) {
     result_.notes = std::move(circumstances.notes);
-    if (!runs_.known() && std::abs(std::log1p(result_.common)) > context_.limit())
-      result_.notes.push_back("Ranges take " + fixed_string(1 + result_.common, 3) +
-                              " times as long on average, as other clocks can make them: a range "
-                              "counts as slower only where clocks do not explain it.");
+    double const common = std::abs(std::log1p(result_.common));
+    if (!runs_.known() && common > context_.limit())
+      result_.notes.push_back("The median range takes " + fixed_string(1 + result_.common, 3) +
+                              " times as long" +
+                              (common > std::log(max_by_clocks)
+                                   ? ", more than other clocks can make it."
+                                   : ", as other clocks can make it: a range counts as slower only "
+                                     "where clocks do not explain it."));
+    note_recorded_steps();
     if (context_.options.anyway)
       for (std::string const& obstacle : circumstances.obstacles)
         result_.notes.push_back("Compared all the same: " + obstacle + ".");
@@ -102,6 +107,25 @@ class verdict_writer {
                               << result_.only_before.size() << " before, "
                               << result_.only_after.size() << " after.");
     note_losses();
+  }
+
+  /// What is compared are recorded steps, also where they are longer than others.
+  void note_recorded_steps() {
+    std::string unrecorded;
+    for (bool const after : {false, true}) {
+      std::vector<double> steps;
+      for (std::size_t r = 0; r < runs_.size(); ++r)
+        if (double const ns = runs_.run(r).tables().period.unrecorded_ns;
+            runs_.is_later(r) == after && ns > 0.0)
+          steps.push_back(ns);
+      if (steps.empty()) continue;
+      unrecorded += (unrecorded.empty() ? "" : " and ") + time_text(median(steps)) +
+                    (after ? " after" : " before");
+    }
+    if (!unrecorded.empty())
+      result_.notes.push_back(
+          "Recorded steps are compared, which recording makes longer: others take " + unrecorded +
+          ".");
   }
 
   /// Of each side the run that lost most of its times, and what is left out since it is no range.

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,6 +43,15 @@ finding finding_of(finding_rule const& rule, rule_result const& said, candidate&
   made.ranges.push_back({made.path, made.row, made.cost_ns_per_step, made.part, seen.between,
                          std::move(seen.kernel), seen.launches, seen.best_ns});
   return made;
+}
+
+/// Whether kernels of PyTorch's own operators ran.
+bool is_of_pytorch(profile const& source) {
+  constexpr std::string_view operators = "2at6native";  // at::native, mangled
+  return std::any_of(source.kernel_names.begin(), source.kernel_names.end(),
+                     [&](kernel_name const& kernel) {
+                       return kernel.mangled.find(operators) != std::string::npos;
+                     });
 }
 
 /// "gelu_kernel "; "" of a whole range.
@@ -94,11 +104,25 @@ class finding_judge {
     if (!hangs)
       for (finding_rule const& rule : finding_rules) judge(rule);
     std::stable_sort(made_.findings.begin(), made_.findings.end(), costs_more);
+    if (is_of_pytorch(run_.in.source)) advise_pytorch();
     made_.bound = step_bound(run_, made_.findings);
     return std::move(made_);
   }
 
  private:
+  /// Advice of a rule in the words of PyTorch; what a rule says of this program stays.
+  void advise_pytorch() {
+    for (finding& found : made_.findings)
+      for (pytorch_advice const& known : pytorch_advices)
+        if (known.rule == found.rule && is_general(found)) found.advice = known.advice;
+  }
+  static bool is_general(finding const& found) noexcept {
+    return std::any_of(std::begin(finding_rules), std::end(finding_rules),
+                       [&](finding_rule const& rule) {
+                         return rule.id == found.rule && rule.advice == found.advice;
+                       });
+  }
+
   void judge(finding_rule const& rule) {
     bool const by_kernel = rule.by_kernel && by_kernel_.has_value();
     rule_result said = rule.look(by_kernel ? *by_kernel_ : run_);

@@ -17,13 +17,11 @@ namespace detail {
 
 /// The name of a kernel without namespaces, arguments and template arguments.
 inline std::string short_kernel_name(std::string const& mangled) {
-  std::string const whole = demangled_text(mangled);
-  return std::string(whole.empty() ? short_mangled_name(mangled) : short_function_name(whole));
+  return kernel_texts(mangled).short_name;
 }
 /// The name with all of these; as it was where it cannot be demangled.
 inline std::string full_kernel_name(std::string const& mangled) {
-  std::string whole = demangled_text(mangled);
-  return whole.empty() ? mangled : whole;
+  return kernel_texts(mangled).whole;
 }
 /// The same of a name by its number, 1-based in profile::kernel_names; empty where it has none.
 inline std::string short_kernel_name(profile const& source, std::uint32_t name) {

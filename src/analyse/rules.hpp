@@ -143,6 +143,38 @@ rule_result untrusted(rule_context const& run);
 rule_result merged_ranges(rule_context const& run);
 rule_result own_cost(rule_context const& run);
 
+/// What helps in a PyTorch program, where the words of a rule are of CUDA C++.
+struct pytorch_advice {
+  std::string_view rule;
+  std::string_view advice;
+};
+inline constexpr pytorch_advice pytorch_advices[] = {
+    {"launch-bound",
+     "torch.compile(mode=\"reduce-overhead\") or torch.cuda.CUDAGraph for the step, a larger "
+     "batch, "
+     "fused=True in the optimizer"},
+    {"wait-in-step",
+     ".item(), .cpu(), .tolist(), nonzero() and a printed tensor wait for the GPU: keep results "
+     "there, and read them every few steps"},
+    {"allocation-in-step",
+     "the same sizes in each step, no torch.cuda.empty_cache(), and "
+     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"},
+    {"host-work",
+     "torch.compile or torch.cuda.CUDAGraph for the Python code between kernels; workers of the "
+     "DataLoader for the next batch"},
+    {"gap-between-ranges",
+     "mark what the program does there with torch.cuda.nvtx.range(), then let DataLoader workers "
+     "or another thread do it"},
+    {"pageable-copy",
+     "pin_memory=True in the DataLoader, or tensor.pin_memory(), and to(device, "
+     "non_blocking=True)"},
+    {"copy-in-step",
+     "copy in a torch.cuda.Stream of its own with non_blocking=True, copy less, or make the tensor "
+     "on the GPU"},
+    {"fp32-without-tensor",
+     "torch.set_float32_matmul_precision(\"high\") for TF32, or torch.autocast with BF16"},
+};
+
 /// In the order in which they run: what explains a range's kernels comes before what only says
 /// that they are slow. tests/script/check_findings.py compares it with docs/reference/findings.md.
 inline constexpr finding_rule finding_rules[] = {

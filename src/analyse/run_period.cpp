@@ -442,6 +442,7 @@ run_period make_run_period(profile const& source, profile_tables& tables,
                              : detail::summed_period(run, &input).make();
   detail::add_between(steps.between, made);
   if (steps.without_first) made.first_ns = steps.first_ns;
+  if (steps.is_slowed()) made.unrecorded_ns = steps.unrecorded_ns;
   if (!source.traced) return detail::finished(std::move(made));
   run_answer const answer = make_run_answer(input, tree, steps, false);
   detail::find_bound(made, answer.findings, answer.roofline);

@@ -107,7 +107,7 @@ class fleet_samples {
 
   void add_step() {
     steps_summary const& steps = input_.steps;
-    add({fleet_metric::step, steps.mean_ns * ns});
+    add({fleet_metric::step, steps.usual_ns() * ns});
     if (input_.source.traced) add({fleet_metric::step_busy, steps.gpu_busy_ns * ns});
     add({fleet_metric::steps, steps.from_steps ? static_cast<double>(steps.count) : 0.0});
     add({fleet_metric::tokens, as_shown(steps.tokens_per_s)});

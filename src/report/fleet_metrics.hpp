@@ -46,7 +46,8 @@ enum class fleet_metric : unsigned char {
 /// By fleet_metric. A gauge may be added; none changes its meaning.
 inline constexpr fleet_gauge fleet_gauges[] = {
     {"strata.step.time", "s", "strata_step_seconds", "seconds",
-     "Time of a mean step; of the whole run without steps"},
+     "Time of a step, as it is without recording where that is known; of the whole run without "
+     "steps"},
     {"strata.step.gpu_busy", "s", "strata_step_gpu_busy_seconds", "seconds",
      "Time of a mean step in which the GPU worked"},
     {"strata.steps", "{step}", "strata_steps", "", "Steps that the values are of"},

@@ -120,19 +120,29 @@ TEST_CASE("beside work that waits for the program nothing is counted by instrume
 }
 
 TEST_CASE("kernels of collectives are not instrumented, though they end at once") {
-  for (char const* const more : {"", "warmup=1"}) {
-    CAPTURE(std::string(more));
-    counting s(std::string(hbm_read) + '+' + sass, more);
-    run_steps(8, [] {
+  struct entry {
+    char const* options;
+    char const* kernel;
+  };
+  for (entry const& each :
+       {entry{"", "_Z42ncclDevKernel_AllReduce_Sum_bf16_RING_LL24ncclDevKernelArgs"},
+        entry{"warmup=1", "_Z42ncclDevKernel_AllReduce_Sum_bf16_RING_LL24ncclDevKernelArgs"},
+        entry{"", "_Z34ncclSymkDevKernel_AllReduce_LSA_LD20ncclSymkDevWorkArgs"},
+        entry{"", "_ZN4vllm26cross_device_reduce_1stageI6__halfLi2EEEvPv"},
+        entry{"collectives=exchange_*", "_Z15exchange_expertPf"}}) {
+    CAPTURE(std::string(each.options));
+    CAPTURE(std::string(each.kernel));
+    counting s(std::string(hbm_read) + '+' + sass, each.options);
+    run_steps(8, [&] {
       plain();
       STRATA_RANGE("reduce");
-      launch_blocks(2, "_Z42ncclDevKernel_AllReduce_Sum_bf16_RING_LL24ncclDevKernelArgs", own);
+      launch_blocks(2, each.kernel, own);
     });
     profile const& p = s.profile();
     CAPTURE(problems_of(p));
     REQUIRE(p.problems.size() == 1);
     CHECK(says(p.problems[0],
-               "beside kernels of NCCL or RCCL in reduce, counters that instrument kernels"));
+               "beside kernels of collectives in reduce, counters that instrument kernels"));
     counted const c(p);
     CHECK(c.empty("plain", sass));
     CHECK(c.self("plain", hbm_read) == 64);

@@ -211,11 +211,44 @@ TEST_CASE("wait-in-step: the host waits and launches only then") {
   answer(p.made).first_is("wait-in-step", "mlp");
 }
 
+TEST_CASE("PyTorch programs get advice in its words, unless the rule knows better") {
+  for (bool const is_pytorch : {false, true}) {
+    program p;
+    p.made.kernel_names.push_back(
+        {is_pytorch ? "_ZN2at6native13reduce_kernelEv" : "reduce_kernel"});
+    p.run(4, [&] {
+      for (int i = 0; i < 20; ++i) {
+        p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 20 * us); });
+        p.in(p.mlp, [&](std::uint32_t at) { p.wait(at); });
+      }
+    });
+    answer const a(p.made);
+    a.first_is("wait-in-step", "mlp");
+    bool const is_of_pytorch = a.findings()[0].advice.find(".item()") != std::string_view::npos;
+    CHECK(is_of_pytorch == is_pytorch);
+  }
+  program once;  // the advice of a single wait is of this program
+  once.made.kernel_names.push_back({"_ZN2at6native13reduce_kernelEv"});
+  once.run(4, [&] {
+    once.in(once.attention, [&](std::uint32_t at) {
+      once.now += 15 * us;
+      once.kernel_of(at, 100 * us);
+    });
+    once.wait(once.mlp);
+    once.made.synchronizations.push_back(
+        {once.now - us, once.now, once.mlp, once.correlations, 0, {}, {}});
+    once.now += 15 * us;
+  });
+  answer const of_one(once.made);
+  finding const* const found = of_one.find("wait-in-step");
+  REQUIRE(found != nullptr);
+  CHECK(found->advice.find("launch what comes next before") == 0);
+}
+
 TEST_CASE("stops-of-ranges: waits at the end of a range that stops the program are the range's") {
   program p;
   double const none = std::nan("");
-  p.made.attributes.push_back({none, none, none, p.mlp,
-                               p.name(std::string(stops_at_end)), 0, {}});
+  p.made.attributes.push_back({none, none, none, p.mlp, p.name(std::string(stops_at_end)), 0, {}});
   p.run(4, [&] {
     for (int i = 0; i < 20; ++i) {
       p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 5 * us); });

@@ -5,6 +5,7 @@
 #include <strata/collect/counters/kernel_counters.hpp>
 #include <strata/options.hpp>
 #include <strata/session/problem_log.hpp>
+#include <strata/tables/collectives.hpp>
 
 STRATA_BEGIN
 namespace detail {
@@ -26,7 +27,7 @@ class device_counting : uncopied {
         stage_(wanted.counters.empty() ? stage::done : stage::waiting),
         trace_(trace),
         pause_(trace),
-        trial_(trace),
+        trial_(trace, &is_collective, &wanted),
         ranges_(trace, trial_),
         kernels_(trace, trial_) {
     if (asks_for_kernels(wanted)) ranges_.try_for_kernels();
@@ -161,6 +162,17 @@ class device_counting : uncopied {
     tries_.store(true);
     trial_.begin();
     pause_.keep_gate(gate, &trial_);
+  }
+  /// Whether a kernel is of a collective, by its name. True where memory is short. Cost: 2 us.
+  static bool is_collective(void const* wanted, char const* mangled) {
+    bool found = false;
+    bool const is_known = if_memory_allows([&] {
+      kernel_texts const texts(mangled);
+      found = bool(collective_named(texts.short_name, texts.whole, {}));
+      for (std::string const& pattern : static_cast<options const*>(wanted)->collectives)
+        found = found || bool(collective_named(texts.short_name, texts.whole, pattern));
+    });
+    return found || !is_known;
   }
   void end_trial() noexcept {
     if (!tries_.exchange(false)) return;

@@ -153,6 +153,18 @@ inline std::string_view short_mangled_name(std::string_view mangled) noexcept {
   }
 }
 
+/// The names of a kernel.
+struct kernel_texts {
+  std::string whole;  ///< as it was where it cannot be demangled
+  std::string short_name;
+
+  kernel_texts() = default;
+  explicit kernel_texts(std::string const& mangled) : whole(demangled_text(mangled)) {
+    short_name = whole.empty() ? short_mangled_name(mangled) : short_function_name(whole);
+    if (whole.empty()) whole = mangled;
+  }
+};
+
 }  // namespace detail
 STRATA_END
 

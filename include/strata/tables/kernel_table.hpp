@@ -79,9 +79,7 @@ class kernel_table_builder {
   }
 
  private:
-  struct name_texts {
-    std::string demangled;
-    std::string short_name;
+  struct name_texts : kernel_texts {
     collective_kind collective;
     bool known = false;
   };
@@ -127,13 +125,9 @@ class kernel_table_builder {
   name_texts const& texts_of(std::uint32_t name) {
     name_texts& texts = texts_[name - 1];
     if (!texts.known) {
-      std::string const& mangled = source_.kernel_names[name - 1].mangled;
-      texts.demangled = demangled_text(mangled);
-      texts.short_name = texts.demangled.empty() ? short_mangled_name(mangled)
-                                                 : short_function_name(texts.demangled);
-      if (texts.demangled.empty()) texts.demangled = mangled;
+      static_cast<kernel_texts&>(texts) = kernel_texts(source_.kernel_names[name - 1].mangled);
       texts.collective =
-          collective_named(texts.short_name, texts.demangled, source_.environment.collectives);
+          collective_named(texts.short_name, texts.whole, source_.environment.collectives);
       texts.known = true;
     }
     return texts;
@@ -160,7 +154,7 @@ class kernel_table_builder {
     if (row.name != no_reference) {
       name_texts const& texts = texts_of(row.name);
       row.mangled = source_.kernel_names[row.name - 1].mangled;
-      row.demangled = texts.demangled;
+      row.demangled = texts.whole;
       row.short_name = texts.short_name;
       row.collective = texts.collective;
     }

@@ -116,7 +116,7 @@ inline std::string device_text(table_input const& input) {
   add(input.declared_text);
   if (steps.from_steps && steps.outside_ns > 0.0)
     add(sentence("outside of steps ")
-        << time_text(steps.outside_ns)
+        << time_text(steps.outside_ns) << " in all"
         << (steps.outside_gpu_ns > 0.0 ? ", GPU busy " + time_text(steps.outside_gpu_ns) : ""));
   return text;
 }

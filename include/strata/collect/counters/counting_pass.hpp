@@ -132,7 +132,7 @@ class pass_driver : uncopied {
   std::string why_not_instrument() const {
     std::string const waits = why_not_wait();
     if (!waits.empty() || !trial_.met_collective()) return waits;
-    return "kernels of NCCL or RCCL " + control_.place_of(trial_.collective_in());
+    return "kernels of collectives " + control_.place_of(trial_.collective_in());
   }
 
   /// As pass_plan::open, without what would break the program's CUDA graphs.

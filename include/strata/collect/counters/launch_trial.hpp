@@ -3,8 +3,6 @@
 
 #include <strata/collect/counters/trace_pause.hpp>
 
-#include <cstring>
-
 STRATA_BEGIN
 namespace detail {
 
@@ -39,12 +37,15 @@ class launch_turn {
 /// can end the wait: to stop the profiler from one waits too (H200, CUDA 13.0). So a step is tried
 /// before, in which Strata waits in the same places, for `drain=` at most. Once one wait was in
 /// vain nothing is counted in that way; else what was tried may be launched in such a range, and
-/// nothing else. A kernel of NCCL or RCCL is never instrumented: other processes wait for it, and
+/// nothing else. A kernel of a collective is never instrumented: other processes wait for it, and
 /// for NCCL's that takes CUPTI longer than 15 s (H200, CUPTI 13.0). Threads: any; `begin` and `end`
 /// are for the one that drives the steps.
 class launch_trial : uncopied {
  public:
-  explicit launch_trial(trace_control& trace) noexcept : trace_(trace) {}
+  /// `is_collective`: of a kernel by its mangled name, with what `told` points to.
+  using collective_test = bool (*)(void const* told, char const* mangled);
+  launch_trial(trace_control& trace, collective_test is_collective, void const* told) noexcept
+      : trace_(trace), is_collective_(is_collective), told_(told) {}
 
   void begin() noexcept {
     turn_.end();
@@ -78,7 +79,8 @@ class launch_trial : uncopied {
   void ended(gated_call const& call) noexcept {
     if (!turn_.is_own()) return;
     if (call.done && under_way()) {
-      if (is_of_nccl(call)) collective_in_.store(recorder::work_node());
+      if (!met_collective() && launches_collective(call))
+        collective_in_.store(recorder::work_node());
       pause_outcome const outcome = trace_.await_launch([this] { return under_way(); });
       if (outcome == pause_outcome::busy && under_way()) fail();
       if (outcome == pause_outcome::paused) learn(call.what);
@@ -87,14 +89,10 @@ class launch_trial : uncopied {
   }
 
  private:
-  /// Whether a launch is of a kernel of NCCL or RCCL, by its name.
-  static bool is_of_nccl(gated_call const& call) noexcept {
+  bool launches_collective(gated_call const& call) const noexcept {
     char const* const name = call.call == nullptr ? nullptr : call.call->symbol_name;
-    return name != nullptr && call.kind == api_kind::launch &&
-           (std::strstr(name, "ncclDevKernel") != nullptr ||
-            std::strstr(name, "ncclKernel") != nullptr);
+    return name != nullptr && call.kind == api_kind::launch && is_collective_(told_, name);
   }
-
   void fail() noexcept {
     failed_in_.store(recorder::work_node());
     failed_.store(true);
@@ -106,6 +104,8 @@ class launch_trial : uncopied {
   }
 
   trace_control& trace_;
+  collective_test is_collective_;
+  void const* told_;
   system_mutex mutex_;  // of what is known
   flat_map<std::uint64_t, bool> known_;
   bool passed_ = false;
