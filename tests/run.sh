@@ -5,7 +5,7 @@
 #   tests/run.sh --quick       the rings unit and fake, not optimised, without examples and command: about two minutes on two idle cores
 #   tests/run.sh --sanitize    and the ring toolchains (the headers optimised, under LTO and fast math, by clang++ and nvcc, by
 #                              Meson and make, and for other systems; beside unit, the pages in Chromium and Firefox, and
-#                              how the work of reports grows); the ring readers (what other people open traces with; 1.1 GB in build);
+#                              how the work of reports grows); the ring readers (what other people open traces with; 300 MB in build);
 #                              unit and fake again, but for their scripts, under ASan+UBSan and under TSan (of the unit
 #                              tests those that make threads), and under ASan+UBSan each fuzz target with the same inputs
 #                              each time: what continuous integration runs
@@ -209,6 +209,14 @@ from_pypi() {
   echo "downloading $1 from PyPI into build (--no-install refuses)"
 }
 
+# pip_install FOLDER WHAT...: packages for tests, in build/FOLDER while the first tree is built. Bytes of modules are left out:
+# compiling all of them takes longer than those that are used.
+downloads=()
+pip_install() {
+  python3 -m pip install --quiet --no-compile --timeout=15 --retries=1 --root-user-action=ignore --target "$root/build/$1" "${@:2}" &
+  downloads+=("$!")
+}
+
 # wheel NAME VERSION: the files of a package of PyPI, in build/NAME.
 wheel() {
   local folder=$root/build/$1
@@ -257,33 +265,27 @@ fi
 
 # What other people open traces with; without it the ring is skipped.
 if has_ring readers && [ ! -d "$root/build/readers/hta" ] && from_pypi "the readers of traces"; then
-  python3 -m pip install --quiet --timeout=15 --retries=1 --root-user-action=ignore --target "$root/build/readers" \
-    -r tests/readers/requirements.txt
+  pip_install readers --no-deps -r tests/readers/requirements.txt
 fi
 
 # What validates the JSON files by their schemas; without it that script is skipped.
 if has_ring unit && [ $quick = 0 ] && ! python3 -c 'import jsonschema' 2>/dev/null; then
-  [ -d "$root/build/jsonschema/jsonschema" ] || ! from_pypi jsonschema || python3 -m pip install --quiet --timeout=15 --retries=1 \
-    --root-user-action=ignore --target "$root/build/jsonschema" 'jsonschema==4.*'
+  [ -d "$root/build/jsonschema/jsonschema" ] || ! from_pypi jsonschema || pip_install jsonschema 'jsonschema==4.*'
 fi
 
 # What reads gauges as Prometheus does; without it that script is skipped.
 if has_ring unit && [ $quick = 0 ] && ! python3 -c 'import prometheus_client' 2>/dev/null; then
-  [ -d "$root/build/fleet/prometheus_client" ] || ! from_pypi prometheus-client ||
-    python3 -m pip install --quiet --timeout=15 --retries=1 --root-user-action=ignore --target "$root/build/fleet" \
-      'prometheus-client==0.*'
+  [ -d "$root/build/fleet/prometheus_client" ] || ! from_pypi prometheus-client || pip_install fleet 'prometheus-client==0.*'
 fi
 
 # What checks pages for people who do not see them or have no mouse; without it that part is left out.
 if has_ring toolchains && has_ring unit && [ ! -d "$root/build/axe/axe_playwright_python" ] && from_pypi axe-playwright-python; then
-  python3 -m pip install --quiet --timeout=15 --retries=1 --no-deps \
-    --root-user-action=ignore --target "$root/build/axe" 'axe-playwright-python==0.1.*'
+  pip_install axe --no-deps 'axe-playwright-python==0.1.*'
 fi
 
 # A recent clang that compiles for other systems; without it that part is left out.
 if has_ring toolchains && [ ! -d "$root/build/zig/ziglang" ] && from_pypi ziglang; then
-  python3 -m pip install --quiet --timeout=15 --retries=1 --no-deps \
-    --root-user-action=ignore --target "$root/build/zig" 'ziglang==0.17.*'
+  pip_install zig --no-deps 'ziglang==0.17.*'
 fi
 
 # Without optimisation clang++ takes half of the time of g++. Beside the sanitizers, which clang++ compiles, g++ compiles the
@@ -345,6 +347,8 @@ for number in "${!planned[@]}"; do
       if setarch "$(uname -m)" -R "$logs/probe" 2>/dev/null; then runner=(setarch "$(uname -m)" -R); fi
     fi
   fi
+  [ ${#downloads[@]} = 0 ] || wait "${downloads[@]}"
+  downloads=()
   check "$name"
   runner=()
 done
