@@ -9,6 +9,8 @@
 
 #include "live/step_map.hpp"
 
+#include "../sanitizers.hpp"
+
 namespace step_map_test {
 
 using strata::live::map_traffic;
@@ -143,7 +145,7 @@ TEST_CASE("a trace makes pauses longer than they are without it, with bytes and 
     CAPTURE(has_bytes);
     int within = 0;
     int all = 0;
-    for (unsigned seed = 0; seed < 6; ++seed) {
+    for (unsigned seed = 0; seed < test::trials(6u); ++seed) {
       CAPTURE(seed);
       replayed r;
       r.random.seed(seed);
