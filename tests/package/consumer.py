@@ -212,10 +212,12 @@ def pkg_config(checks, prefix):
     checks.bodies()
     reports = run(["pkg-config", "--variable=reports", "strata"], env=env).stdout.split()
     src = run(["pkg-config", "--variable=src", "strata"], env=env).stdout.strip()
-    checks.all_succeed([(f"{output}: compiles", ["g++", "-std=c++17", *WARNINGS, "-c", *source, *flags, "-o", output], None)
-                        for output, source in (("reports.o", reports), ("main.o", [SOURCE / "main.cpp"]),
-                                                ("src_headers.o", [f"-I{src}", SOURCE / "src_headers.cpp"]))])
-    for name, more in (("consumer", ["reports.o"]), ("tables", [])):
+    compiler = ["g++", "-std=c++17", *WARNINGS]
+    checks.all_succeed([("reports: no warning", [*compiler, "-fsyntax-only", *reports, *flags], None),
+                        *((f"{output}: compiles", [*compiler, "-c", *source, *flags, "-o", output], None)
+                          for output, source in (("main.o", [SOURCE / "main.cpp"]),
+                                                 ("src_headers.o", [f"-I{src}", SOURCE / "src_headers.cpp"])))])
+    for name, more in (("consumer", checks.reports([*reports, *flags])), ("tables", [])):
         checks.succeeds(f"{name}: links", ["g++", "main.o", "bodies.o", *more, *flags, "-o", name])
         runs(checks, name, f"{name}: ", reports=bool(more))
     checks.succeeds("headers of src: links", ["g++", "src_headers.o", "bodies.o", *flags, "-o", "src_headers"])
