@@ -116,14 +116,23 @@ optional() {  # tests that need these are skipped, and say so, where they cannot
 }
 required=$(missing | sort -u)
 wanted=$(optional | sort -u)
-if [ -n "$required$wanted" ] && [ $install = 1 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+# No build needs these: they are installed beside the first one.
+later=$(grep -xE 'chromium|clang-format|eslint|firefox-esr|g\+\+-aarch64-linux-gnu|nodejs|qemu-user' <<<"$wanted")
+wanted=$(grep -vxF "${later:-none}" <<<"$wanted")
+downloads=()  # what runs meanwhile, until the first tests
+if [ -n "$required$wanted$later" ] && [ $install = 1 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
   export DEBIAN_FRONTEND=noninteractive
-  echo "These Debian packages are missing and are installed now, as root (--no-install refuses):" $required $wanted
+  echo "These Debian packages are missing and are installed now, as root (--no-install refuses):" $required $wanted $later
   apt-get update -qq >/dev/null 2>&1 || echo "apt-get update failed; trying with the lists that are there"
-  for packages in "$required" "$wanted"; do
-    [ -z "$packages" ] || apt-get install -y -qq --no-install-recommends $packages >/dev/null ||
-      echo "apt-get could not install:" $packages
-  done
+  install_packages() {
+    [ $# = 0 ] || apt-get install -y -qq --no-install-recommends "$@" >/dev/null || echo "apt-get could not install:" "$@"
+  }
+  install_packages $required
+  install_packages $wanted
+  if [ -n "$later" ]; then
+    install_packages $later &
+    downloads+=("$!")
+  fi
   required=$(missing | sort -u)
 fi
 if [ -n "$required" ]; then
@@ -211,7 +220,6 @@ from_pypi() {
 
 # pip_install FOLDER WHAT...: packages for tests, in build/FOLDER while the first tree is built. Bytes of modules are left out:
 # compiling all of them takes longer than those that are used.
-downloads=()
 pip_install() {
   python3 -m pip install --quiet --no-compile --timeout=15 --retries=1 --root-user-action=ignore --target "$root/build/$1" "${@:2}" &
   downloads+=("$!")
