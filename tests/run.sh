@@ -348,7 +348,7 @@ for number in "${!planned[@]}"; do
     ahead=$!
   fi
   if [ "$name" = tsan ]; then
-    at_once=$((jobs * 2))  # a program that ends beside other threads sleeps for a second, to see their races
+    at_once=$((jobs * 3))  # a program that ends beside other threads sleeps for a second, to see their races
     # Some kernels randomise addresses further than TSan can follow.
     echo 'int main() {}' >"$logs/probe.cpp"
     if $sanitizing -fsanitize=thread "$logs/probe.cpp" -o "$logs/probe" && ! "$logs/probe" 2>/dev/null; then
