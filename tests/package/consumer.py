@@ -258,10 +258,11 @@ def bare(checks, prefix):
     """A copied folder, one flag. The copy is elsewhere: nothing may depend on the repository around it."""
     shutil.rmtree("vendor", ignore_errors=True)
     shutil.copytree(INCLUDE, "vendor")
-    checks.succeeds("builds", ["g++", "-std=c++17", "-Ivendor", SOURCE / "main.cpp",
+    compiler = compilers()[-1]
+    checks.succeeds("builds", [compiler, "-std=c++17", "-Ivendor", SOURCE / "main.cpp",
                                "vendor/strata/implementation.cpp", "-ldl", "-o", "consumer"])
     runs(checks, "consumer", reports=False)
-    checks.succeeds("builds, off", ["g++", "-std=c++17", "-Ivendor", "-DSTRATA_ENABLED=0", SOURCE / "main.cpp",
+    checks.succeeds("builds, off", [compiler, "-std=c++17", "-Ivendor", "-DSTRATA_ENABLED=0", SOURCE / "main.cpp",
                                     "vendor/strata/implementation.cpp", "-o", "off"])
     off = run(["./off"], env=clean_environment(STRATA="trace,out=off-out"))
     checks.that(off.returncode == 42 and not off.stdout + off.stderr and not os.path.exists("off-out"),
@@ -287,7 +288,7 @@ def single(checks, prefix):
 def c(checks, prefix):
     """C sources and one C++ file: as objects, a static library, a shared object; and units that differ in the mode."""
     strict = ["gcc", "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}"]
-    bodies = ["g++", "-std=c++17", *WARNINGS, f"-I{INCLUDE}", "-fPIC", "-fvisibility=hidden", "-c",
+    bodies = [compilers()[-1], "-std=c++17", *WARNINGS, f"-I{INCLUDE}", "-fPIC", "-fvisibility=hidden", "-c",
               SOURCE / "c" / "strata.cpp"]
     for mode, define in MODES.items():
         for unit in ("main", "engine"):
