@@ -8,7 +8,7 @@
 #                              how the work of reports grows); the ring readers (what other people open traces with; 300 MB in build);
 #                              unit and fake again, but for their scripts, under ASan+UBSan and under TSan (of the unit
 #                              tests those that make threads), and under ASan+UBSan each fuzz target with the same inputs
-#                              each time: what continuous integration runs
+#                              each time: what continuous integration runs, about 26 minutes on two idle cores
 #   tests/run.sh --full        and the rings toolchains and readers, the long parts, and whether the tests see careless faults (tests/mutants)
 #   tests/run.sh --rings LIST  only these rings, for example unit,gpu
 #   tests/run.sh --no-install  installs and downloads nothing; tests that need what is missing are skipped
@@ -218,13 +218,6 @@ from_pypi() {
   echo "downloading $1 from PyPI into build (--no-install refuses)"
 }
 
-# pip_install FOLDER WHAT...: packages for tests, in build/FOLDER while the first tree is built. Bytes of modules are left out:
-# compiling all of them takes longer than those that are used.
-pip_install() {
-  python3 -m pip install --quiet --no-compile --timeout=15 --retries=1 --root-user-action=ignore --target "$root/build/$1" "${@:2}" &
-  downloads+=("$!")
-}
-
 # wheel NAME VERSION: the files of a package of PyPI, in build/NAME.
 wheel() {
   local folder=$root/build/$1
@@ -271,31 +264,6 @@ if [ -n "$STRATA_TEST_NVTX" ]; then
   nvtx=("-DCMAKE_INCLUDE_PATH=$STRATA_TEST_NVTX")
 fi
 
-# What other people open traces with; without it the ring is skipped.
-if has_ring readers && [ ! -d "$root/build/readers/hta" ] && from_pypi "the readers of traces"; then
-  pip_install readers --no-deps -r tests/readers/requirements.txt
-fi
-
-# What validates the JSON files by their schemas; without it that script is skipped.
-if has_ring unit && [ $quick = 0 ] && ! python3 -c 'import jsonschema' 2>/dev/null; then
-  [ -d "$root/build/jsonschema/jsonschema" ] || ! from_pypi jsonschema || pip_install jsonschema 'jsonschema==4.*'
-fi
-
-# What reads gauges as Prometheus does; without it that script is skipped.
-if has_ring unit && [ $quick = 0 ] && ! python3 -c 'import prometheus_client' 2>/dev/null; then
-  [ -d "$root/build/fleet/prometheus_client" ] || ! from_pypi prometheus-client || pip_install fleet 'prometheus-client==0.*'
-fi
-
-# What checks pages for people who do not see them or have no mouse; without it that part is left out.
-if has_ring toolchains && has_ring unit && [ ! -d "$root/build/axe/axe_playwright_python" ] && from_pypi axe-playwright-python; then
-  pip_install axe --no-deps 'axe-playwright-python==0.1.*'
-fi
-
-# A recent clang that compiles for other systems; without it that part is left out.
-if has_ring toolchains && [ ! -d "$root/build/zig/ziglang" ] && from_pypi ziglang; then
-  pip_install zig --no-deps 'ziglang==0.17.*'
-fi
-
 # Without optimisation clang++ takes half of the time of g++. Beside the sanitizers, which clang++ compiles, g++ compiles the
 # tests, and the implementation that most of them use is optimised and hardened as distributions do it, with all warnings
 # (toolchains.implementations); what runs on a device is always optimised.
@@ -334,6 +302,38 @@ if [ $sanitize = 1 ]; then
 fi
 [ ${#planned[@]} = 0 ] || python3 -B tests/progress.py plan "$jobs" "${planned[@]}"
 
+# pip_install FOLDER WHAT...: packages for tests, in build/FOLDER while the first tree is built. Bytes of modules are left out:
+# compiling all of them takes longer than those that are used.
+pip_install() {
+  python3 -m pip install --quiet --no-compile --timeout=15 --retries=1 --root-user-action=ignore --target "$root/build/$1" "${@:2}" &
+  downloads+=("$!")
+}
+
+# What other people open traces with; without it the ring is skipped.
+if has_ring readers && [ ! -d "$root/build/readers/hta" ] && from_pypi "the readers of traces"; then
+  pip_install readers --no-deps -r tests/readers/requirements.txt
+fi
+
+# What validates the JSON files by their schemas; without it that script is skipped.
+if has_ring unit && [ $quick = 0 ] && ! python3 -c 'import jsonschema' 2>/dev/null; then
+  [ -d "$root/build/jsonschema/jsonschema" ] || ! from_pypi jsonschema || pip_install jsonschema 'jsonschema==4.*'
+fi
+
+# What reads gauges as Prometheus does; without it that script is skipped.
+if has_ring unit && [ $quick = 0 ] && ! python3 -c 'import prometheus_client' 2>/dev/null; then
+  [ -d "$root/build/fleet/prometheus_client" ] || ! from_pypi prometheus-client || pip_install fleet 'prometheus-client==0.*'
+fi
+
+# What checks pages for people who do not see them or have no mouse; without it that part is left out.
+if has_ring toolchains && has_ring unit && [ ! -d "$root/build/axe/axe_playwright_python" ] && from_pypi axe-playwright-python; then
+  pip_install axe --no-deps 'axe-playwright-python==0.1.*'
+fi
+
+# A recent clang that compiles for other systems; without it that part is left out.
+if has_ring toolchains && [ ! -d "$root/build/zig/ziglang" ] && from_pypi ziglang; then
+  pip_install zig --no-deps 'ziglang==0.17.*'
+fi
+
 # Tests wait much of their time: meanwhile the next tree is built, at a lower priority. With --full the first tree has a
 # measurement, which is made alone.
 ahead=
@@ -348,7 +348,7 @@ for number in "${!planned[@]}"; do
     ahead=$!
   fi
   if [ "$name" = tsan ]; then
-    at_once=$((jobs * 3))  # a program that ends beside other threads sleeps for a second, to see their races
+    at_once=$((jobs * 5 / 2))  # a program that ends beside other threads sleeps for a second, to see their races
     # Some kernels randomise addresses further than TSan can follow.
     echo 'int main() {}' >"$logs/probe.cpp"
     if $sanitizing -fsanitize=thread "$logs/probe.cpp" -o "$logs/probe" && ! "$logs/probe" 2>/dev/null; then
