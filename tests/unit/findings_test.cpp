@@ -214,8 +214,7 @@ TEST_CASE("wait-in-step: the host waits and launches only then") {
 TEST_CASE("stops-of-ranges: waits at the end of a range that stops the program are the range's") {
   program p;
   double const none = std::nan("");
-  p.made.attributes.push_back({none, none, none, p.mlp,
-                               p.name(std::string(stops_at_end)), 0, {}});
+  p.made.attributes.push_back({none, none, none, p.mlp, p.name(std::string(stops_at_end)), 0, {}});
   p.run(4, [&] {
     for (int i = 0; i < 20; ++i) {
       p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 5 * us); });
@@ -228,6 +227,10 @@ TEST_CASE("stops-of-ranges: waits at the end of a range that stops the program a
   CHECK(a.findings()[0].title.find("because ranges stop the program at their ends") !=
         std::string::npos);
   has(text_of(a, false), "Stopped by ranges: the GPU is idle");
+  std::size_t of_stops = 0;
+  for (strata::account_part const& part : a.input.account.parts)
+    of_stops += part.name == "range end" && part.finding == 0 ? 1u : 0u;
+  CHECK(of_stops > 0);
 }
 
 TEST_CASE("wait-in-step: one wait a step is none for what a host takes to wake up and launch") {
