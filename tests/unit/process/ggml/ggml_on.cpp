@@ -429,7 +429,8 @@ TEST_CASE("the program's own callback is asked, gets its data and has its say") 
                         "result_output"});
   call_counts const counts = calls_of(all.profile());
   CHECK(counts.at("decode/mlp[0]") == 2);
-  CHECK_FALSE(is_stopping(all.profile(), "decode/mlp[0]"));  // the program wanted the first piece of it
+  CHECK_FALSE(
+      is_stopping(all.profile(), "decode/mlp[0]"));  // the program wanted the first piece of it
   CHECK(counts.at("decode/attention[0]") == 1);
 }
 
