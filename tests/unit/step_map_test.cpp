@@ -104,6 +104,7 @@ void decode(replayed& r) {
 
 TEST_CASE("ranges have their bytes within their intervals, though no kernel was traced") {
   for (double const interval : {10'007.0, 20'011.0, 50'021.0}) {
+    if (test::sanitized && interval < 50'000.0) continue;  // the shorter, the longer it takes
     CAPTURE(interval);
     replayed r;
     decode(r);
