@@ -20,8 +20,8 @@ EVERY_S = 1 if sys.stdout.isatty() else 15
 # Where nothing was measured yet: the same on a machine with two cores, and what the probe takes there.
 PROBE_S = 0.55
 PROBE = "".join(f"#include <{name}>\n" for name in "algorithm functional map memory string vector".split())
-FILE_S = {"quick": 1.2, "tests": 3.5, "asan": 5.0, "tsan": 6.0}
-TEST_S = {"unit": 1.5, "fake": 3.5, "package": 14, "toolchains": 40, "readers": 60, "host": 5, "gpu": 15, "fuzz": 8}
+FILE_S = {"quick": 1.2, "tests": 5.0, "asan": 8.0, "tsan": 8.0}
+TEST_S = {"unit": 1.5, "fake": 3.5, "package": 20, "toolchains": 70, "readers": 60, "host": 5, "gpu": 15, "fuzz": 8}
 
 
 def known():

@@ -5,10 +5,10 @@
 #   tests/run.sh --quick       the rings unit and fake, not optimised, without examples and command: about two minutes on two idle cores
 #   tests/run.sh --sanitize    and the ring toolchains (the headers optimised, under LTO and fast math, by clang++ and nvcc, by
 #                              Meson and make, and for other systems; beside unit, the pages in Chromium and Firefox, and
-#                              how the work of reports grows); the ring readers (what other people open traces with; 1.1 GB in build);
+#                              how the work of reports grows); the ring readers (what other people open traces with; 300 MB in build);
 #                              unit and fake again, but for their scripts, under ASan+UBSan and under TSan (of the unit
 #                              tests those that make threads), and under ASan+UBSan each fuzz target with the same inputs
-#                              each time: what continuous integration runs
+#                              each time: what continuous integration runs, about 26 minutes on two idle cores
 #   tests/run.sh --full        and the rings toolchains and readers, the long parts, and whether the tests see careless faults (tests/mutants)
 #   tests/run.sh --rings LIST  only these rings, for example unit,gpu
 #   tests/run.sh --no-install  installs and downloads nothing; tests that need what is missing are skipped
@@ -116,14 +116,23 @@ optional() {  # tests that need these are skipped, and say so, where they cannot
 }
 required=$(missing | sort -u)
 wanted=$(optional | sort -u)
-if [ -n "$required$wanted" ] && [ $install = 1 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+# No build needs these: they are installed beside the first one.
+later=$(grep -xE 'chromium|clang-format|eslint|firefox-esr|g\+\+-aarch64-linux-gnu|nodejs|qemu-user' <<<"$wanted")
+wanted=$(grep -vxF "${later:-none}" <<<"$wanted")
+downloads=()  # what runs meanwhile, until the first tests
+if [ -n "$required$wanted$later" ] && [ $install = 1 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
   export DEBIAN_FRONTEND=noninteractive
-  echo "These Debian packages are missing and are installed now, as root (--no-install refuses):" $required $wanted
+  echo "These Debian packages are missing and are installed now, as root (--no-install refuses):" $required $wanted $later
   apt-get update -qq >/dev/null 2>&1 || echo "apt-get update failed; trying with the lists that are there"
-  for packages in "$required" "$wanted"; do
-    [ -z "$packages" ] || apt-get install -y -qq --no-install-recommends $packages >/dev/null ||
-      echo "apt-get could not install:" $packages
-  done
+  install_packages() {
+    [ $# = 0 ] || apt-get install -y -qq --no-install-recommends "$@" >/dev/null || echo "apt-get could not install:" "$@"
+  }
+  install_packages $required
+  install_packages $wanted
+  if [ -n "$later" ]; then
+    install_packages $later &
+    downloads+=("$!")
+  fi
   required=$(missing | sort -u)
 fi
 if [ -n "$required" ]; then
@@ -255,37 +264,6 @@ if [ -n "$STRATA_TEST_NVTX" ]; then
   nvtx=("-DCMAKE_INCLUDE_PATH=$STRATA_TEST_NVTX")
 fi
 
-# What other people open traces with; without it the ring is skipped.
-if has_ring readers && [ ! -d "$root/build/readers/hta" ] && from_pypi "the readers of traces"; then
-  python3 -m pip install --quiet --timeout=15 --retries=1 --root-user-action=ignore --target "$root/build/readers" \
-    -r tests/readers/requirements.txt
-fi
-
-# What validates the JSON files by their schemas; without it that script is skipped.
-if has_ring unit && [ $quick = 0 ] && ! python3 -c 'import jsonschema' 2>/dev/null; then
-  [ -d "$root/build/jsonschema/jsonschema" ] || ! from_pypi jsonschema || python3 -m pip install --quiet --timeout=15 --retries=1 \
-    --root-user-action=ignore --target "$root/build/jsonschema" 'jsonschema==4.*'
-fi
-
-# What reads gauges as Prometheus does; without it that script is skipped.
-if has_ring unit && [ $quick = 0 ] && ! python3 -c 'import prometheus_client' 2>/dev/null; then
-  [ -d "$root/build/fleet/prometheus_client" ] || ! from_pypi prometheus-client ||
-    python3 -m pip install --quiet --timeout=15 --retries=1 --root-user-action=ignore --target "$root/build/fleet" \
-      'prometheus-client==0.*'
-fi
-
-# What checks pages for people who do not see them or have no mouse; without it that part is left out.
-if has_ring toolchains && has_ring unit && [ ! -d "$root/build/axe/axe_playwright_python" ] && from_pypi axe-playwright-python; then
-  python3 -m pip install --quiet --timeout=15 --retries=1 --no-deps \
-    --root-user-action=ignore --target "$root/build/axe" 'axe-playwright-python==0.1.*'
-fi
-
-# A recent clang that compiles for other systems; without it that part is left out.
-if has_ring toolchains && [ ! -d "$root/build/zig/ziglang" ] && from_pypi ziglang; then
-  python3 -m pip install --quiet --timeout=15 --retries=1 --no-deps \
-    --root-user-action=ignore --target "$root/build/zig" 'ziglang==0.17.*'
-fi
-
 # Without optimisation clang++ takes half of the time of g++. Beside the sanitizers, which clang++ compiles, g++ compiles the
 # tests, and the implementation that most of them use is optimised and hardened as distributions do it, with all warnings
 # (toolchains.implementations); what runs on a device is always optimised.
@@ -324,6 +302,38 @@ if [ $sanitize = 1 ]; then
 fi
 [ ${#planned[@]} = 0 ] || python3 -B tests/progress.py plan "$jobs" "${planned[@]}"
 
+# pip_install FOLDER WHAT...: packages for tests, in build/FOLDER while the first tree is built. Bytes of modules are left out:
+# compiling all of them takes longer than those that are used.
+pip_install() {
+  python3 -m pip install --quiet --no-compile --timeout=15 --retries=1 --root-user-action=ignore --target "$root/build/$1" "${@:2}" &
+  downloads+=("$!")
+}
+
+# What other people open traces with; without it the ring is skipped.
+if has_ring readers && [ ! -d "$root/build/readers/hta" ] && from_pypi "the readers of traces"; then
+  pip_install readers --no-deps -r tests/readers/requirements.txt
+fi
+
+# What validates the JSON files by their schemas; without it that script is skipped.
+if has_ring unit && [ $quick = 0 ] && ! python3 -c 'import jsonschema' 2>/dev/null; then
+  [ -d "$root/build/jsonschema/jsonschema" ] || ! from_pypi jsonschema || pip_install jsonschema 'jsonschema==4.*'
+fi
+
+# What reads gauges as Prometheus does; without it that script is skipped.
+if has_ring unit && [ $quick = 0 ] && ! python3 -c 'import prometheus_client' 2>/dev/null; then
+  [ -d "$root/build/fleet/prometheus_client" ] || ! from_pypi prometheus-client || pip_install fleet 'prometheus-client==0.*'
+fi
+
+# What checks pages for people who do not see them or have no mouse; without it that part is left out.
+if has_ring toolchains && has_ring unit && [ ! -d "$root/build/axe/axe_playwright_python" ] && from_pypi axe-playwright-python; then
+  pip_install axe --no-deps 'axe-playwright-python==0.1.*'
+fi
+
+# A recent clang that compiles for other systems; without it that part is left out.
+if has_ring toolchains && [ ! -d "$root/build/zig/ziglang" ] && from_pypi ziglang; then
+  pip_install zig --no-deps 'ziglang==0.17.*'
+fi
+
 # Tests wait much of their time: meanwhile the next tree is built, at a lower priority. With --full the first tree has a
 # measurement, which is made alone.
 ahead=
@@ -338,13 +348,15 @@ for number in "${!planned[@]}"; do
     ahead=$!
   fi
   if [ "$name" = tsan ]; then
-    at_once=$((jobs * 2))  # a program that ends beside other threads sleeps for a second, to see their races
+    at_once=$((jobs * 5 / 2))  # a program that ends beside other threads sleeps for a second, to see their races
     # Some kernels randomise addresses further than TSan can follow.
     echo 'int main() {}' >"$logs/probe.cpp"
     if $sanitizing -fsanitize=thread "$logs/probe.cpp" -o "$logs/probe" && ! "$logs/probe" 2>/dev/null; then
       if setarch "$(uname -m)" -R "$logs/probe" 2>/dev/null; then runner=(setarch "$(uname -m)" -R); fi
     fi
   fi
+  [ ${#downloads[@]} = 0 ] || wait "${downloads[@]}"
+  downloads=()
   check "$name"
   runner=()
 done

@@ -25,6 +25,13 @@ constexpr bool address_sanitized = false;
 #endif
 constexpr bool sanitized = thread_sanitized || address_sanitized;
 
+/// How many random programs a test of numbers tries: a sanitizer sees in the first of them what it
+/// sees in all.
+template <class Count>
+constexpr Count trials(Count usual) {
+  return sanitized ? Count{1} : usual;
+}
+
 }  // namespace test
 
 #endif  // STRATA_TESTS_SANITIZERS_HPP

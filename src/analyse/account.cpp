@@ -436,10 +436,11 @@ class account_builder {
   }
   /// The finding of an idle time.
   std::size_t cause_of(idle_time const& time, bool between) const {
-    constexpr finding_part parts[] = {finding_part::launches, finding_part::host_work,
-                                      finding_part::waits,    finding_part::allocations,
-                                      finding_part::graphs,   finding_part::copies,
-                                      finding_part::none};
+    constexpr finding_part parts[] = {finding_part::launches,    finding_part::host_work,
+                                      finding_part::waits,       finding_part::waits,
+                                      finding_part::allocations, finding_part::graphs,
+                                      finding_part::copies,      finding_part::none};
+    static_assert(sizeof(parts) / sizeof(parts[0]) == idle_causes);
     finding_part const wanted = parts[static_cast<std::size_t>(time.cause)];
     if (wanted == finding_part::none) return account_part::none;
     for (std::size_t i = 0; i < findings_.findings.size(); ++i)

@@ -16,6 +16,7 @@ TREE_OF_TESTS = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR") or "no tree
 FULL = os.environ.get("STRATA_TEST_FULL") == "1"
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror"]
 MODES = {"on": "-DSTRATA_ENABLED=1", "off": "-DSTRATA_ENABLED=0"}
+BY_GXX = r"^CMAKE_CXX_COMPILER:\w+=\S*\bg\+\+$"  # in the cache of a build tree
 INCLUDE_LINE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 
 
@@ -123,11 +124,19 @@ class Checks:
         output = pathlib.Path("bodies.o").absolute()
         if not output.exists():
             archive = TREE_OF_TESTS / "libstrata_implementation.a"
-            if archive.exists() and tree_has(r"^CMAKE_CXX_COMPILER:\w+=\S*\bg\+\+$"):
+            if archive.exists() and tree_has(BY_GXX):
                 output.write_bytes(subprocess.run(["ar", "p", archive], check=True, stdout=subprocess.PIPE).stdout)
             else:
                 self.succeeds(output.name, ["g++", "-O0", "-fPIC", "-std=c++17", f"-I{INCLUDE}", "-c", IMPLEMENTATION, "-o", output])
         return output.name
+
+    def reports(self, sources):
+        """What links the reports by g++: the library of the build tree where that has one, else a unit of these sources and flags."""
+        library = TREE_OF_TESTS / "libstrata_reports.a"
+        if library.exists() and tree_has(BY_GXX):
+            return ["-Wl,-u,strata_reports", library]
+        self.succeeds("reports.o", ["g++", "-std=c++17", "-c", *sources, "-o", "reports.o"])
+        return ["reports.o"]
 
     def all_succeed(self, jobs, **options):
         """jobs: (name, argv, stdin) each; as many at a time as there are cores."""

@@ -212,10 +212,12 @@ def pkg_config(checks, prefix):
     checks.bodies()
     reports = run(["pkg-config", "--variable=reports", "strata"], env=env).stdout.split()
     src = run(["pkg-config", "--variable=src", "strata"], env=env).stdout.strip()
-    checks.all_succeed([(f"{output}: compiles", ["g++", "-std=c++17", *WARNINGS, "-c", *source, *flags, "-o", output], None)
-                        for output, source in (("reports.o", reports), ("main.o", [SOURCE / "main.cpp"]),
-                                                ("src_headers.o", [f"-I{src}", SOURCE / "src_headers.cpp"]))])
-    for name, more in (("consumer", ["reports.o"]), ("tables", [])):
+    compiler = ["g++", "-std=c++17", *WARNINGS]
+    checks.all_succeed([("reports: no warning", [*compiler, "-fsyntax-only", *reports, *flags], None),
+                        *((f"{output}: compiles", [*compiler, "-c", *source, *flags, "-o", output], None)
+                          for output, source in (("main.o", [SOURCE / "main.cpp"]),
+                                                 ("src_headers.o", [f"-I{src}", SOURCE / "src_headers.cpp"])))])
+    for name, more in (("consumer", checks.reports([*reports, *flags])), ("tables", [])):
         checks.succeeds(f"{name}: links", ["g++", "main.o", "bodies.o", *more, *flags, "-o", name])
         runs(checks, name, f"{name}: ", reports=bool(more))
     checks.succeeds("headers of src: links", ["g++", "src_headers.o", "bodies.o", *flags, "-o", "src_headers"])
@@ -256,10 +258,11 @@ def bare(checks, prefix):
     """A copied folder, one flag. The copy is elsewhere: nothing may depend on the repository around it."""
     shutil.rmtree("vendor", ignore_errors=True)
     shutil.copytree(INCLUDE, "vendor")
-    checks.succeeds("builds", ["g++", "-std=c++17", "-Ivendor", SOURCE / "main.cpp",
+    compiler = compilers()[-1]
+    checks.succeeds("builds", [compiler, "-std=c++17", "-Ivendor", SOURCE / "main.cpp",
                                "vendor/strata/implementation.cpp", "-ldl", "-o", "consumer"])
     runs(checks, "consumer", reports=False)
-    checks.succeeds("builds, off", ["g++", "-std=c++17", "-Ivendor", "-DSTRATA_ENABLED=0", SOURCE / "main.cpp",
+    checks.succeeds("builds, off", [compiler, "-std=c++17", "-Ivendor", "-DSTRATA_ENABLED=0", SOURCE / "main.cpp",
                                     "vendor/strata/implementation.cpp", "-o", "off"])
     off = run(["./off"], env=clean_environment(STRATA="trace,out=off-out"))
     checks.that(off.returncode == 42 and not off.stdout + off.stderr and not os.path.exists("off-out"),
@@ -285,7 +288,7 @@ def single(checks, prefix):
 def c(checks, prefix):
     """C sources and one C++ file: as objects, a static library, a shared object; and units that differ in the mode."""
     strict = ["gcc", "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}"]
-    bodies = ["g++", "-std=c++17", *WARNINGS, f"-I{INCLUDE}", "-fPIC", "-fvisibility=hidden", "-c",
+    bodies = [compilers()[-1], "-std=c++17", *WARNINGS, f"-I{INCLUDE}", "-fPIC", "-fvisibility=hidden", "-c",
               SOURCE / "c" / "strata.cpp"]
     for mode, define in MODES.items():
         for unit in ("main", "engine"):

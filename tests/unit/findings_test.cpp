@@ -261,6 +261,10 @@ TEST_CASE("stops-of-ranges: waits at the end of a range that stops the program a
   CHECK(a.findings()[0].title.find("because ranges stop the program at their ends") !=
         std::string::npos);
   has(text_of(a, false), "Stopped by ranges: the GPU is idle");
+  std::size_t of_stops = 0;
+  for (strata::account_part const& part : a.input.account.parts)
+    of_stops += part.name == "range end" && part.finding == 0 ? 1u : 0u;
+  CHECK(of_stops > 0);
 }
 
 TEST_CASE("wait-in-step: one wait a step is none for what a host takes to wake up and launch") {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "../sanitizers.hpp"
 #include "page_sample.hpp"
 #include "report_sample.hpp"
 #include "sample_profile.hpp"
@@ -685,7 +686,7 @@ TEST_CASE("pages for the test in a browser") {  // tests/script/check_page.py
   gpt2_sample marked = with_hostile_names();  // for strata explain: marks take no column
   for (int i = 0; i < 20'000; ++i) marked.made.environment.command += "\u0301";
   write("hostile.strata", report_test::recording_of(marked.made));
-  write("huge.html", page_tables(many_ranges(10'000).made).page());
+  write("huge.html", page_tables(many_ranges(test::sanitized ? many : 10'000).made).page());
   {
     gpt2_sample s(2, 3);
     counter_set& cpu = add_cpu_counters(s.made);

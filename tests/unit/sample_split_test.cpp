@@ -12,6 +12,8 @@
 
 #include "live/sample_split.hpp"
 
+#include "../sanitizers.hpp"
+
 namespace sample_split_test {
 
 using strata::live::sample_split;
@@ -318,7 +320,7 @@ TEST_CASE("kernels of 2 to 100 us have what they count within their intervals") 
   int within = 0;
   int all = 0;
   for (double const interval_us : {2.0, 5.0, 10.0, 20.0, 50.0}) {
-    for (int round = 0; round < 6; ++round) {
+    for (int round = 0; round < test::trials(6); ++round) {
       // A step as decoding has it: kernels of some lengths and rates, and gaps between them.
       // Lengths differ a little from step to step, and so does the traffic.
       struct kernel {
@@ -383,7 +385,7 @@ TEST_CASE("ranges that lie in the same samples have what they count within their
   int all = 0;
   double widest = 0.0;
   for (std::int64_t const step_us : {10, 40, 100})
-    for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    for (std::uint64_t seed = 0; seed < test::trials(30u); ++seed) {
       // Of each step `a` moves all, `b` as much or nothing, and `c` little; lengths vary by 1 %.
       std::mt19937_64 random(seed);
       std::uniform_real_distribution<double> part(0.0, 1.0);
