@@ -242,6 +242,14 @@ if has_ring host && [ ! -x /usr/local/cuda/bin/ptxas ] && wheel ptxas 'nvidia-cu
   ptxas=$(find "$root/build/ptxas" -name ptxas -type f | head -1)
   chmod +x "$ptxas"
   cupti+=("-DSTRATA_TEST_PTXAS=$ptxas")
+  export STRATA_TEST_PTXAS=$ptxas
+fi
+# What shows their instructions. 13.2 is its first wheel.
+if has_ring host && ! command -v nvdisasm >/dev/null 2>&1 && [ ! -x /usr/local/cuda/bin/nvdisasm ] &&
+    wheel nvdisasm 'nvidia-cuda-nvdisasm==13.2.51'; then
+  STRATA_TEST_NVDISASM=$(find "$root/build/nvdisasm" -name nvdisasm -type f | head -1)
+  chmod +x "$STRATA_TEST_NVDISASM"
+  export STRATA_TEST_NVDISASM
 fi
 
 # The same for NVTX's headers, which some tests are beside.
