@@ -67,9 +67,12 @@ class metric_lister : metric_lines {
   std::string run(std::string_view wanted) {
     gpu_chip const* const meant = gpu_names::find(wanted);
     std::string_view const chip = meant != nullptr ? meant->name : wanted;
+    vec<std::string> const known = supported_chips(library_);
     status const opened = host_.open(library_, std::string(chip));
-    if (!opened) {
-      std::string const why = why_not(std::string(chip), opened);
+    // libnvperf_host.so of 13.5 still opens GV100, which it does not list.
+    bool const is_listed = known.empty() || known.contains(std::string(chip));
+    if (!opened || !is_listed) {
+      std::string const why = is_listed ? opened.message() : why_not(std::string(chip), known);
       char const* const end = !why.empty() && why.back() == '?' ? "\n" : ".\n";
       return sentence("No metrics can be listed: ") << why << end;
     }
@@ -101,10 +104,9 @@ class metric_lister : metric_lines {
     return false;
   }
 
-  /// Why a chip could not be opened, and the CUPTI that knows it or the names that are near.
-  std::string why_not(std::string const& chip, status const& failed) const {
-    vec<std::string> const known = supported_chips(library_);
-    if (known.empty() || known.contains(chip)) return failed.message();
+  /// That a chip is none of those that are known, and the CUPTI that knows it or the names that are
+  /// near.
+  std::string why_not(std::string const& chip, vec<std::string> const& known) const {
     std::string text = sentence(library_.path) << " does not know chip '" << chip << '\'';
     gpu_chip const* const meant = gpu_names::find(chip);
     if (meant != nullptr && !known.contains(std::string(meant->name))) {

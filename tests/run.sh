@@ -234,10 +234,12 @@ if has_ring host && [ -z "${STRATA_TEST_CUPTI:-}" ] && ! ls /usr/local/cuda*/lib
   STRATA_TEST_CUPTI=$(find "$root/build/cupti" -name 'libcupti.so*' 2>/dev/null | head -1)
 fi
 if [ -n "${STRATA_TEST_CUPTI:-}" ]; then cupti=("-DSTRATA_TEST_CUPTI=$STRATA_TEST_CUPTI"); fi
-# The table of all chips: of the newest, which knows the newest of them, of the oldest, and of one between.
+# The table of all chips: of the newest, which knows the newest of them, of the oldest, and of two between. 13.1 alone tells
+# without a driver which counters are of the whole device.
 if has_ring host; then
   versions=()
-  for package in nvidia-cuda-cupti-cu12==12.6.80 nvidia-cuda-cupti-cu12==12.9.79 nvidia-cuda-cupti==13.5.25; do
+  for package in nvidia-cuda-cupti-cu12==12.6.80 nvidia-cuda-cupti-cu12==12.9.79 nvidia-cuda-cupti==13.1.115 \
+      nvidia-cuda-cupti==13.5.25; do
     folder=cupti-${package##*==}
     wheel "$folder" "$package" && versions+=("$(find "$root/build/$folder" -name 'libcupti.so*' | head -1)")
   done
@@ -249,6 +251,14 @@ if has_ring host && [ ! -x /usr/local/cuda/bin/ptxas ] && wheel ptxas 'nvidia-cu
   ptxas=$(find "$root/build/ptxas" -name ptxas -type f | head -1)
   chmod +x "$ptxas"
   cupti+=("-DSTRATA_TEST_PTXAS=$ptxas")
+  export STRATA_TEST_PTXAS=$ptxas
+fi
+# What shows their instructions. 13.2 is its first wheel.
+if has_ring host && ! command -v nvdisasm >/dev/null 2>&1 && [ ! -x /usr/local/cuda/bin/nvdisasm ] &&
+    wheel nvdisasm 'nvidia-cuda-nvdisasm==13.2.51'; then
+  STRATA_TEST_NVDISASM=$(find "$root/build/nvdisasm" -name nvdisasm -type f | head -1)
+  chmod +x "$STRATA_TEST_NVDISASM"
+  export STRATA_TEST_NVDISASM
 fi
 
 # The same for NVTX's headers, which some tests are beside.

@@ -22,7 +22,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <set>
 #include <string>
 #include <string_view>
@@ -39,7 +38,7 @@ class collective_places {
  public:
   /// The position of a collective of this rank, which is added where there was none.
   std::size_t position_of(rank_run& run, std::string_view path, std::string_view kernel,
-                          collective_kind const& kind, double bytes) {
+                          collective_kind const& kind) {
     std::string key(path);
     key += '\n';
     key += kernel;
@@ -49,7 +48,6 @@ class collective_places {
       made.operation = to_string(kind.operation);
       made.algorithm = kind.algorithm;
       made.protocol = kind.protocol;
-      made.bytes = bytes;
       run.collectives.push_back(std::move(made));
       number = run.collectives.size();
     }
@@ -77,19 +75,65 @@ std::uint32_t ranks_in(std::string_view name) {
   return ranks;
 }
 
-/// Adds to collectives what the ranges of all paths say: the size of the communicator, where the
-/// ranges below agree. Of several collectives in one range the bytes of each are not known.
-template <class Rows>
-void describe_collectives(rank_run& run, Rows const& rows) {
+/// The path of the range around the last one of a path, and that one.
+struct split_path {
+  std::string parent;
+  std::string_view last;
+};
+split_path split(std::string_view path) {
+  std::size_t const slash = path.rfind('/');
+  if (slash == path.npos) return {{}, path};
+  return {std::string(path.substr(0, slash)), path.substr(slash + 1)};
+}
+
+/// The bytes of NCCL's messages in a mean step, by range.
+class message_bytes {
+ public:
+  void add(std::string_view path, double bytes) {
+    if (!(bytes > 0.0)) return;
+    by_path_[std::string(path)] += bytes;
+    split_path const parts = split(path);
+    // What is sent in a group is launched where it ends, behind the ranges of its calls.
+    std::string const group_end =
+        (parts.parent.empty() ? "" : parts.parent + '/') + "NCCL:ncclGroupEnd";
+    if (parts.last == "NCCL:ncclSend") ways_[group_end].sent += bytes;
+    if (parts.last == "NCCL:ncclRecv") ways_[group_end].received += bytes;
+    // NCCL's profiler plugin tells it there.
+    if (begins_with(parts.last, "NCCL:Send (")) ways_[parts.parent].sent += bytes;
+    if (begins_with(parts.last, "NCCL:Recv (")) ways_[parts.parent].received += bytes;
+  }
+  /// Of a collective; NaN where it is not known. Of what is sent and received at one time the more.
+  double of(rank_collective const& collective) const {
+    if (collective.operation == to_string(collective_operation::send_receive)) {
+      auto const ways = ways_.find(collective.path);
+      if (ways != ways_.end()) return std::max(ways->second.sent, ways->second.received);
+    }
+    auto const found = by_path_.find(collective.path);
+    return found != by_path_.end() ? found->second : not_a_number;
+  }
+
+ private:
+  struct both_ways {
+    double sent = 0.0;
+    double received = 0.0;
+  };
+  std::unordered_map<std::string, double> by_path_;
+  std::unordered_map<std::string, both_ways> ways_;
+};
+
+/// Adds to collectives what the ranges of all paths say: the bytes of their messages, and the size
+/// of the communicator, where the ranges below agree. Of several collectives in one range the bytes
+/// of each are not known. `bytes_of` tells those of a row in a mean step.
+template <class Rows, class BytesOf>
+void describe_collectives(rank_run& run, Rows const& rows, BytesOf bytes_of) {
   std::unordered_map<std::string, std::uint32_t> sizes;
+  message_bytes messages;
   for (auto const& row : rows) {
-    std::string const path(row.path);
-    std::size_t const slash = path.rfind('/');
-    std::uint32_t const ranks =
-        ranks_in(std::string_view(path).substr(slash == path.npos ? 0 : slash + 1));
+    messages.add(row.path, bytes_of(row));
+    split_path const parts = split(row.path);
+    std::uint32_t const ranks = ranks_in(parts.last);
     if (ranks == 0) continue;
-    std::uint32_t& size =
-        sizes.emplace(path.substr(0, slash == path.npos ? 0 : slash), ranks).first->second;
+    std::uint32_t& size = sizes.emplace(parts.parent, ranks).first->second;
     if (size != ranks) size = 0;
   }
   std::unordered_map<std::string, int> kernels;
@@ -97,7 +141,7 @@ void describe_collectives(rank_run& run, Rows const& rows) {
   for (rank_collective& collective : run.collectives) {
     auto const size = sizes.find(collective.path);
     if (size != sizes.end()) collective.communicator_ranks = size->second;
-    if (kernels[collective.path] > 1) collective.bytes = not_a_number;
+    if (kernels[collective.path] == 1) collective.bytes = messages.of(collective);
   }
 }
 
@@ -148,7 +192,9 @@ class rank_recording {
     describe();
     find_steps();
     collect_work();
-    describe_collectives(made_, tree_.rows());
+    describe_collectives(made_, tree_.rows(), [this](range_row const& row) {
+      return row.collective_bytes / static_cast<double>(source_.steps.size());
+    });
     keep_last_steps();
     add_times();
     return std::move(made_);
@@ -228,9 +274,8 @@ class rank_recording {
     range_row const& range = tree_.rows()[row];
     collective_kind const kind = finder_.find(range.path, name);
     if (!kind) return no_collective;
-    double const bytes = range.collective_bytes / static_cast<double>(source_.steps.size());
     return static_cast<std::uint32_t>(
-        collectives_.position_of(made_, range.path, short_kernel_name(source_, name), kind, bytes));
+        collectives_.position_of(made_, range.path, short_kernel_name(source_, name), kind));
   }
 
   /// Of long runs the last steps, so that memory stays bounded.
@@ -326,7 +371,9 @@ class rank_means {
     made_.work_ns.push_back(0.0);
     for (run_row const& row : source_.ranges) add_range(row);
     for (run_kernel const& row : source_.kernels) add_kernel(row);
-    describe_collectives(made_, source_.ranges);
+    describe_collectives(made_, source_.ranges, [this](run_row const& row) {
+      return once_.count(row.path) == 0 ? number(row, "collective_bytes") / steps_ : not_a_number;
+    });
     made_.ranges = work_.take();
     made_.lost_work.push_back(0.0);
     for (rank_range const& range : made_.ranges) {
@@ -385,7 +432,6 @@ class rank_means {
       once_.insert(path);
       return;
     }
-    if (has(row, "collective_bytes")) messages_[path] = number(row, "collective_bytes") / steps_;
     work_.add(with_folded_indices(path),
               {number(row, "gpu_copy_self_ns") / steps_, number(row, "copies_self") / steps_, 0.0});
   }
@@ -403,11 +449,8 @@ class rank_means {
     }
     if (!(ns + lost > 0.0)) return;  // it ran in the first step alone
     collective_squares_ += squares;
-    auto const messages = messages_.find(row.path);
-    double const bytes =
-        messages != messages_.end() ? messages->second : std::numeric_limits<double>::quiet_NaN();
     rank_collective& made =
-        made_.collectives[collectives_.position_of(made_, row.path, row.kernel, kind, bytes)];
+        made_.collectives[collectives_.position_of(made_, row.path, row.kernel, kind)];
     for (std::vector<double>* const values : {&made.ns, &made.launches, &made.lost})
       values->resize(1, 0.0);
     made.ns[0] += ns;
@@ -432,7 +475,6 @@ class rank_means {
   double work_squares_ = 0.0;        // the same of what is no collective
   std::set<std::string> once_;       // paths of ranges outside of steps
   work_by_path work_;
-  std::unordered_map<std::string, double> messages_;  // bytes of collectives in a mean step
   collective_places collectives_;
 };
 

@@ -109,11 +109,24 @@ class fleet_samples {
     steps_summary const& steps = input_.steps;
     add({fleet_metric::step, steps.usual_ns() * ns});
     if (input_.source.traced) add({fleet_metric::step_busy, steps.gpu_busy_ns * ns});
+    add_collectives();
     add({fleet_metric::steps, steps.from_steps ? static_cast<double>(steps.count) : 0.0});
     add({fleet_metric::tokens, as_shown(steps.tokens_per_s)});
     if (input_.memory.peak_bytes > 0)  // else nothing was allocated while it was recorded
       add({fleet_metric::memory_peak, static_cast<double>(input_.memory.peak_bytes)});
     add({fleet_metric::problems, static_cast<double>(input_.source.problems.size())});
+  }
+
+  void add_collectives() {
+    if (input_.analysed.collectives.empty()) return;
+    double busy_ns = 0.0;
+    double alone_ns = 0.0;
+    for (collective_time const& time : input_.analysed.collectives) {
+      busy_ns += time.busy_ns;
+      alone_ns += time.alone_ns;
+    }
+    add({fleet_metric::step_collectives, busy_ns * ns});
+    add({fleet_metric::step_exposed_collectives, alone_ns * ns});
   }
 
   /// The gauges of all chosen ranges, one gauge after the other.
@@ -128,6 +141,9 @@ class fleet_samples {
                 [this](std::size_t row) { return mean_.work(row).kernels; });
       of_ranges(fleet_metric::range_copied,
                 [this](std::size_t row) { return mean_.work(row).copied_bytes; });
+      of_ranges(fleet_metric::range_collective, [this](std::size_t row) {
+        return input_.folded[row].collective_bytes * mean_.factor(row);
+      });
     }
     of_ranges(fleet_metric::range_hbm, [this](std::size_t row) {
       return counted_value(memory_counters(), row, "hbm_bytes");

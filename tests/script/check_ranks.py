@@ -3,6 +3,7 @@
 import json
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 
@@ -269,5 +270,18 @@ longer = made("longer", 4, 12, 3, 2, 30000)
 shutil.copy("longer/rank1/profile.strata", "late/rank1")
 told = ranks(1, late).stdout
 that(told.startswith("Rank 2 is last in 9 of 9 steps, by ") and "note: The ranks recorded other steps: those that all have are compared.\n" in told, told)
+
+# Ranks of a large run: a core takes less than 10 s, and memory holds what is left of each, not its recording.
+def limited():
+    resource.setrlimit(resource.RLIMIT_CPU, (10, 10))
+    resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
+
+
+many = made("many", 1024, 8, 2, 700, 30000)
+done = subprocess.run([str(program), "ranks", str(many)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
+                      preexec_fn=limited, env=environment, check=False)
+that(done.returncode == 1 and done.stdout.startswith("Rank 700 is last in 7 of 7 steps, by "), f"1,024 ranks: {done}")
+that("\nand 1014 ranks that are less late\n" in done.stdout, done.stdout)
+shutil.rmtree("many")
 
 end("strata ranks")

@@ -114,6 +114,43 @@ TEST_CASE("metrics.prom has the mean step in seconds, its ranges and what limits
   }
 }
 
+TEST_CASE("metrics.prom has what collectives take, and their bytes") {
+  finding_test::program p;
+  p.made.kernel_names.push_back({"_Z40ncclDevKernel_AllReduce_Sum_bf16_RING_LL4args"});
+  std::uint32_t const reduced = p.node(p.attention, "NCCL:ncclAllReduce");
+  p.run(4, [&] {
+    std::int64_t begin = 0;
+    p.in(p.mlp, [&](std::uint32_t range) { begin = p.kernel_of(range, 400 * us).begin; });
+    p.in(p.attention, [&](std::uint32_t) {
+      range_record& call = p.in(reduced, [&](std::uint32_t range) {
+        kernel_record& kernel = p.kernel_of(range, 300 * us, 24, 8);
+        kernel.name = 2;
+        kernel.begin = begin + 300 * us;  // 100 us of it beside the other
+        kernel.end = kernel.begin + 300 * us;
+        p.free = kernel.end;
+      });
+      p.describe(call).bytes = 4096.0;
+    });
+    p.wait();
+  });
+  std::string const text = prometheus(p.made);
+  std::map<std::string, double> found = values(text);
+  INFO(text);
+  CHECK(count_of(text, "strata_step_collectives_seconds ") == 1);
+  for (auto const& [name, value] : found) {
+    bool const is_of_message = name.find("ncclAllReduce\"") != std::string::npos ||
+                               name.find("range=\"attention\"") != std::string::npos;
+    if (detail::begins_with(name, "strata_step_collectives_seconds"))
+      CHECK(value == doctest::Approx(300e-6));
+    if (detail::begins_with(name, "strata_step_exposed_collectives_seconds"))
+      CHECK(value == doctest::Approx(200e-6));
+    if (detail::begins_with(name, "strata_range_collective_bytes"))
+      CHECK((value == 4096.0 && is_of_message));
+  }
+  CHECK(count_of(text, "strata_range_collective_bytes{") == 2);
+  CHECK(count_of(prometheus(gpu_sample()), "strata_step_collectives") == 0);
+}
+
 TEST_CASE("metrics.prom: each gauge is described once, and the text has an end") {
   std::string const text = prometheus(gpu_sample());
   for (detail::fleet_gauge const& gauge : detail::fleet_gauges) {

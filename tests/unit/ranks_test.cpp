@@ -710,6 +710,45 @@ TEST_CASE("ranges of NCCL's plugin tell the ranks of a communicator, where they 
   }
 }
 
+TEST_CASE("a group of sends and receives has the bytes of the way that has more") {
+  rank_program p = three_steps();
+  p.made.kernel_names.push_back({"_Z22ncclDevKernel_SendRecvPv"});
+  auto const send = static_cast<std::uint32_t>(p.made.kernel_names.size());
+  auto const call = [&p](std::uint32_t parent, char const* name, double bytes = 0) {
+    std::uint32_t const node = p.node(parent, name);
+    range_record& made = p.call(node, 11'400, 11'410);
+    made.step = 2;
+    if (bytes > 0) p.describe(made).bytes = bytes;
+    return node;
+  };
+  std::uint32_t const pipe = call(root_node, "pipe");
+  std::uint32_t const reduced = call(root_node, "reduced");
+  std::uint32_t const plugin = call(root_node, "plugin");
+  for (std::uint32_t const parent : {root_node, pipe}) {
+    call(parent, "NCCL:ncclSend", 300);
+    call(parent, "NCCL:ncclSend", 300);
+    call(parent, "NCCL:ncclRecv", parent == pipe ? 900 : 30);
+  }
+  call(reduced, "NCCL:ncclAllReduce", 300);
+  call(plugin, "NCCL:Send (1 channel of 2 ranks)", 300);
+  call(plugin, "NCCL:Recv (1 channel of 2 ranks)", 300);
+  std::int64_t const at = 11'700;
+  for (std::uint32_t const node :
+       {call(root_node, "NCCL:ncclGroupEnd"), call(pipe, "NCCL:ncclGroupEnd"), plugin})
+    p.kernel_in(2, node, send, at + 10 * node, at + 10 * node + 1);
+  p.kernel_in(2, call(reduced, "NCCL:ncclGroupEnd"), reduce, 12'200, 12'201);
+  run_tables file;
+  REQUIRE(tools::read_profile_json(json_of(p.made), file) == "");
+  for (rank_run const& run : {read_rank(file), read_rank(p.made)}) {
+    std::map<std::string, double> bytes;
+    for (rank_collective const& each : run.collectives) bytes[each.path] = each.bytes;
+    CHECK(bytes.at("NCCL:ncclGroupEnd") == 200);  // of three steps
+    CHECK(bytes.at("pipe/NCCL:ncclGroupEnd") == 300);
+    CHECK(bytes.at("plugin") == 100);
+    CHECK(std::isnan(bytes.at("reduced/NCCL:ncclGroupEnd")));
+  }
+}
+
 TEST_CASE("a rank that took no part in a collective waited for nobody in it") {
   std::vector<rank_run> runs = three_ranks(150.0);
   runs[0].collectives[1].ns = {0, 0, 0, 0, 0};
