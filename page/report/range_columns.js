@@ -19,10 +19,11 @@ function useOf(row) {
   return Math.min(100, 100 * ns / whole);
 }
 
-/** The limiter without its use, where that has a column of its own. */
+/** The limiter without its use, where that has a column of its own; in brackets whose use it is. */
 function limiterOf(row) {
   const {limiter, kind, unit: name, names} = limits.get(row.folded) || {limiter: ""};
-  return kind === "unit" && !none(useOf(row)) ? names || name : limiter;
+  if (none(useOf(row))) return limiter;
+  return kind === "unit" ? names || name : (limiter + " (" + name.replace(/^L1 .*/, "L1") + ")").trim();
 }
 
 /** What would help a range, in the words of the budget; "" where nothing says what limits it. */

@@ -214,8 +214,7 @@ TEST_CASE("wait-in-step: the host waits and launches only then") {
 TEST_CASE("stops-of-ranges: waits at the end of a range that stops the program are the range's") {
   program p;
   double const none = std::nan("");
-  p.made.attributes.push_back({none, none, none, p.mlp,
-                               p.name(std::string(stops_at_end)), 0, {}});
+  p.made.attributes.push_back({none, none, none, p.mlp, p.name(std::string(stops_at_end)), 0, {}});
   p.run(4, [&] {
     for (int i = 0; i < 20; ++i) {
       p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 5 * us); });
