@@ -86,8 +86,6 @@ test("a column has the amount of the run, and that of a mean step", () => {
   assert.deepStrictEqual(keys.map(key => column(key).per(block)), [500, 10, 650, 150, 2]);
   assert.strictEqual(column("share").get(block), 100 * 500 / 750);
   assert.strictEqual(column("cpu_instructions").per(block), 15);
-  const row = folded.rows.find(item => item.folded === 4);
-  assert.deepStrictEqual([column("limit").get(row), column("use").get(row)], ["launch (HBM)", 30]);
 });
 
 test("a search finds what stands in a label, such as the thread of a range", () => {
