@@ -107,7 +107,7 @@ class explainer {
       inner::finding_view const view = inner::view_of(found, input.analysed);
       cause.text = line_of(view.place, 150);
       if (!cause.text.empty()) cause.text += ": ";
-      cause.text += line_of(view.title) + ".";
+      cause.text += line_of(view.title, 600) + ".";
       if (!view.prediction.empty()) cause.text += " " + view.prediction;
       cause.cost_ns = found.cost_ns_per_step;
       cause.predicted_step_ns = found.predicted_step_ns;
@@ -123,7 +123,7 @@ class explainer {
       cause.evidence_left_out = found.evidence.size() - cause.evidence.size();
       made_.causes.push_back(std::move(cause));
     }
-    made_.together = line_of(inner::together_text(input.findings.together, input.analysed), 300);
+    made_.together = line_of(inner::together_text(input.findings, input.analysed), 600);
     made_.causes_left_out = all.size() - made_.causes.size();
   }
 

@@ -19,10 +19,13 @@ function useOf(row) {
   return Math.min(100, 100 * ns / whole);
 }
 
-/** The limiter without its use, where that has a column of its own. */
+/** The limiter without its use, where that has a column of its own, and whose use it is. */
 function limiterOf(row) {
   const {limiter, kind, unit: name, names} = limits.get(row.folded) || {limiter: ""};
-  return kind === "unit" && !none(useOf(row)) ? names || name : limiter;
+  if (none(useOf(row))) return limiter;
+  if (kind === "unit") return names || name;
+  const whose = none(name) || name === limiter ? "" : " (" + name.replace(/^L1 .*/, "L1") + ")";
+  return (limiter + whose).trim();
 }
 
 /** What would help a range, in the words of the budget; "" where nothing says what limits it. */

@@ -11,6 +11,7 @@
 #include "kernel_amounts.hpp"
 #include "kernel_class.hpp"
 #include "kernel_look.hpp"
+#include "kernel_names.hpp"
 #include "rule_context.hpp"
 #include "speed_of_light.hpp"
 #include "stalls.hpp"
@@ -96,9 +97,7 @@ class account_builder {
     find_causes();
     find_kernels();
     find_pieces();
-    for (std::size_t row = 0; row < rows_.size(); ++row) add_busy(row);
-    add_copies_between();
-    close(0, steps_.period_busy_ns(), account_kind::unknown);
+    add_busy();
     add_idle();
     auto const is_none = [](account_part const& part) { return !(part.ns > 0.0); };
     made_.parts.erase(std::remove_if(made_.parts.begin(), made_.parts.end(), is_none),
@@ -124,7 +123,7 @@ class account_builder {
 
   account_part& add(account_kind kind, std::string name, std::size_t row, double ns,
                     std::size_t finding = account_part::none) {
-    made_.parts.push_back({kind, std::move(name), row, finding, ns, {}, {}, {}});
+    made_.parts.push_back({kind, std::move(name), row, finding, ns, {}, false, {}, {}});
     return made_.parts.back();
   }
   void add_some(account_kind kind, std::string const& name, std::size_t row, double ns,
@@ -132,16 +131,20 @@ class account_builder {
     if (is_finite(ns) && ns > 0.0) add(kind, name, row, ns, finding);
   }
 
-  /// The parts from `first` on are of a whole: what overlaps in time shares it, and what they leave
-  /// over is not known.
-  void close(std::size_t first, double whole, account_kind rest) {
-    constexpr double least_rest = 1e-9;  // of the whole: sums of doubles are off by less
+  /// The parts from `first` on are of a whole: what overlaps in time shares it. Returns: what they
+  /// have of it.
+  double share_out(std::size_t first, double whole) {
     double sum = 0.0;
     for (std::size_t i = first; i < made_.parts.size(); ++i) sum += made_.parts[i].ns;
-    if (sum > whole)
-      for (std::size_t i = first; i < made_.parts.size(); ++i) made_.parts[i].ns *= whole / sum;
-    else if (whole - sum > least_rest * whole)
-      add_some(rest, std::string(not_known), account_part::none, whole - sum);
+    if (sum <= whole) return sum;
+    for (std::size_t i = first; i < made_.parts.size(); ++i) made_.parts[i].ns *= whole / sum;
+    return whole;
+  }
+  /// The same, where what they leave over is not known.
+  void close(std::size_t first, double whole, account_kind rest) {
+    constexpr double least_rest = 1e-9;  // of the whole: sums of doubles are off by less
+    double const left = whole - share_out(first, whole);
+    if (left > least_rest * whole) add_some(rest, std::string(not_known), account_part::none, left);
   }
 
   // --- busy ---
@@ -152,9 +155,16 @@ class account_builder {
     copies_.resize(rows_.size());
     copies_between_.resize(rows_.size());
     hidden_.resize(rows_.size(), 0.0);
-    for (copy_time const& time : steps_.copies) hidden_[time.row] += time.ns - time.alone_ns;
+    copies_alone_ns_ = steps_.period_copies_alone_ns();
+    std::vector<double> of_host(rows_.size(), 0.0);
+    for (copy_time const& time : steps_.copies) {
+      hidden_[time.row] += time.ns - time.alone_ns;
+      of_host[time.row] += time.alone_ns;
+    }
     for (device_copy_time const& time : steps_.device_copies)
       hidden_[time.row] += time.ns - time.alone_ns;
+    for (std::size_t row = 0; row < rows_.size(); ++row)
+      copies_alone_ns_ += larger(0.0, copies_alone_ns(row) - of_host[row]);
     // Findings about copies cost them and what the device is idle meanwhile, which is a part of its
     // own here.
     std::vector<double> idle(rows_.size(), 0.0);
@@ -288,7 +298,25 @@ class account_builder {
                             is_told ? most.part : 0.0, ns, kernel, is_single});
   }
 
-  void add_busy(std::size_t row) {
+  /// Kernels share what copies that run alone leave them: at the same time as these none runs.
+  void add_busy() {
+    for (std::size_t row = 0; row < rows_.size(); ++row) add_copies(row);
+    add_copies_between();
+    double const copies = share_out(0, smaller(copies_alone_ns_, steps_.period_busy_ns()));
+    std::size_t const first = made_.parts.size();
+    for (std::size_t row = 0; row < rows_.size(); ++row) add_kernels(row);
+    close(first, larger(0.0, steps_.period_busy_ns() - copies), account_kind::unknown);
+  }
+  /// Of a row's own copies, without those at the same time as kernels.
+  double copies_alone_ns(std::size_t row) const {
+    return larger(0.0, amounts_.own_work(row).copy_ns - hidden_[row]);
+  }
+  void add_copies(std::size_t row) {
+    std::string const copies(to_string(limiter::copies));
+    double const copied = explain(copies_[row], copies, row, copies_alone_ns(row));
+    add_some(account_kind::explained, copies, row, copied);
+  }
+  void add_kernels(std::size_t row) {
     bool const is_leaf = rows_[row].self.kernels == rows_[row].total.kernels;
     mean_work const work = amounts_.own_work(row);
     std::string const host =
@@ -304,10 +332,6 @@ class account_builder {
     }
     if (unknown > 0.0)
       add_some(account_kind::unknown, limiter_name(*unknown_[row]->own), row, unknown);
-    std::string const copies(to_string(limiter::copies));
-    double const alone = larger(0.0, work.copy_ns - hidden_[row]);
-    double const copied = explain(copies_[row], copies, row, alone);
-    add_some(account_kind::explained, copies, row, copied);
   }
   /// Adds what is known of kernels that were counted together. `host`: what limits their range
   /// where that is no unit. Returns: what is left of their time.
@@ -321,6 +345,7 @@ class account_builder {
         causes.push_back({cause.finding, cause.ns * piece.ns / of_row});
       else if (cause.kernel == piece.kernel)
         causes.push_back(cause);
+    std::size_t const first = made_.parts.size();
     double left = explain(causes, name, row, piece.ns);
     // A cause that gains most of what lies between the kernels and their limit explains them.
     double const gained = piece.ns - left;
@@ -331,7 +356,10 @@ class account_builder {
       return 0.0;
     }
     if (gained > 0.0 && gained >= 0.5 * distance) {
-      add_some(account_kind::explained, name, row, left, largest(causes).finding);
+      std::size_t const found = largest(causes).finding;
+      add_some(account_kind::explained, name, row, left, found);
+      for (std::size_t i = first; i < made_.parts.size(); ++i)
+        made_.parts[i].has_rest = made_.parts[i].finding == found;
       return 0.0;
     }
     if (!host.empty()) {
@@ -496,7 +524,6 @@ class account_builder {
   }
   /// "kernel softmax; no unit is saturated: the busiest, L1, is at 53 % of its peak".
   std::string what_is(account_part const& part) const {
-    constexpr std::size_t widest = 60;  // columns of a name
     if (part.row == account_part::none) return {};
     std::string text;
     if (part.row == 0) text = launched_elsewhere();
@@ -512,7 +539,7 @@ class account_builder {
                               : has_causes ? "longest kernel without a finding "
                                            : "longest kernel ";
     if (!kernel.empty())
-      text += (text.empty() ? "" : "; ") + std::string(which) + shortened(kernel, widest, 0);
+      text += (text.empty() ? "" : "; ") + std::string(which) + kernel_text(kernel);
     range_limit const& own = *piece.own;
     if (own.is_latency() && !own.roof.empty()) {
       add_part(text,
@@ -578,7 +605,8 @@ class account_builder {
   std::vector<std::vector<row_cause>> causes_;          ///< by row, of its own kernels
   std::vector<std::vector<row_cause>> copies_;          ///< by row, of its own copies
   std::vector<std::vector<row_cause>> copies_between_;  ///< the same between steps
-  std::vector<double> hidden_;  ///< by row, of its own copies: time in which kernels ran, too
+  std::vector<double> hidden_;    ///< by row, of its own copies: time in which kernels ran, too
+  double copies_alone_ns_ = 0.0;  ///< of all copies; several at the same time count once
   std::vector<kernels_of_row> kernels_;                  ///< by row
   std::vector<std::vector<counted_piece>> pieces_;       ///< by row
   std::map<std::size_t, counted_piece const*> unknown_;  ///< by row, the one least known of

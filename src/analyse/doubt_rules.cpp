@@ -106,6 +106,7 @@ void add_shares_above(rule_context const& run, rule_result& made) {
     bool const is_said = std::find(said.begin(), said.end(), share.metric) != said.end();
     if (said.size() == most_of_a_rule || is_said || !run.is_judged(share.row)) continue;
     if (!run.is_expensive(run.in.roofline.limits[share.row].time_ns)) continue;
+    if (run.rows[share.row].total.kernels == 0) continue;  // no kernel moved these bytes
     said.push_back(share.metric);
     std::string_view const key = run.in.counters->metrics[share.metric].key;
     std::string title = std::string(key) + " would be " + fixed_string(share.percent, 0) + " %" +

@@ -1,8 +1,8 @@
 #include "findings.hpp"
 
 #include <strata/base/macros.hpp>
-#include <strata/base/utf8.hpp>
 #include <strata/profile/range_paths.hpp>
+#include "kernel_names.hpp"
 #include "rule_context.hpp"
 #include "rules.hpp"
 #include "step_bound.hpp"
@@ -54,12 +54,6 @@ bool is_of_pytorch(profile const& source) {
                      });
 }
 
-/// "gelu_kernel "; "" of a whole range.
-std::string of_kernel(std::string const& kernel) {
-  constexpr std::size_t widest = 60;  // of a name with its template arguments
-  return kernel.empty() ? kernel : shortened(kernel, widest, 0) + " ";
-}
-
 /// One finding of one cause in several ranges, the most expensive first. A title that only the
 /// first of them has says so; of several fixes the rule's is left. Requires: at least one.
 finding merged(finding_rule const& rule, std::vector<finding>&& causes) {
@@ -74,9 +68,9 @@ finding merged(finding_rule const& rule, std::vector<finding>&& causes) {
                   [&](finding const& other) { return other.title != made.title; });
   if (is_mixed_title) {
     std::string const& kernel = made.ranges.front().kernel;
-    bool const is_named = kernel.empty() || begins_with(made.title, kernel);
-    made.title +=
-        (is_named ? " (" : " (these values: " + of_kernel(kernel)) + in_range(made.path) + ")";
+    bool const is_named = kernel.empty() || names_kernel(made.title, kernel);
+    made.title += (is_named ? " (" : " (these values: " + kernel_text(kernel) + " ") +
+                  in_range(made.path) + ")";
   }
   for (std::size_t i = 1; i < causes.size(); ++i) {
     finding const& more = causes[i];

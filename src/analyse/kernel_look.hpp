@@ -11,6 +11,7 @@
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/steps_summary.hpp>
 #include "kernel_amounts.hpp"
+#include "kernel_names.hpp"
 #include "occupancy.hpp"
 #include "rule_context.hpp"
 #include "rules.hpp"
@@ -213,7 +214,7 @@ inline double waves_of(rule_context const& run, kernel_row const& kernel) noexce
 /// "work_kernel: 10,000 blocks of 256 threads, 32 registers a thread, 16 KiB of shared memory a
 /// block, 8 blocks an SM": what a launch of it is.
 inline std::string launch_text(rule_context const& run, kernel_row const& kernel) {
-  std::string text(kernel.short_name);
+  std::string text = kernel_text(kernel.short_name);
   text += ": " + amount_text(kernel.blocks_mean, "block", "blocks") + " of " +
           amount_text(kernel.block_threads_max, "thread", "threads") + ", " +
           amount_text(kernel.registers_per_thread, "register", "registers") + " a thread";

@@ -2,6 +2,7 @@
 #define STRATA_ANALYSE_KERNEL_NAMES_HPP
 
 #include <strata/base/text.hpp>
+#include <strata/base/utf8.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/tables/kernel_names.hpp>
@@ -36,6 +37,23 @@ inline std::string full_kernel_name(profile const& source, std::uint32_t name) {
 /// Whether a character may stand in an identifier.
 constexpr bool is_of_name(char c) noexcept {
   return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/// The name of a kernel in a sentence: a long one without template arguments, or cut.
+inline std::string kernel_text(std::string_view name) {
+  constexpr std::size_t widest = 60;  // columns
+  bool const is_long = display_width(name) > widest && name.find('<') != 0;
+  return shortened(is_long ? name.substr(0, name.find('<')) : name, widest, 0);
+}
+/// Whether a text has that name, be it without template arguments.
+inline bool names_kernel(std::string_view text, std::string_view kernel) {
+  std::string const name = kernel_text(kernel.substr(0, kernel.find('<')));
+  for (std::size_t at = text.find(name); at != text.npos; at = text.find(name, at + 1)) {
+    std::size_t const end = at + name.size();
+    bool const begins = at == 0 || !is_of_name(text[at - 1]);
+    if (begins && (end == text.size() || !is_of_name(text[end]))) return true;
+  }
+  return false;
 }
 
 /// `reduce<sum>` of `void llm::reduce<llm::sum>(llm::sum, float*)`: the short name with its

@@ -11,6 +11,7 @@
 #include "gains.hpp"
 #include "kernel_amounts.hpp"
 #include "kernel_look.hpp"
+#include "kernel_names.hpp"
 #include "occupancy.hpp"
 #include "roofline.hpp"
 #include "rule_context.hpp"
@@ -159,7 +160,7 @@ rule_result few_blocks(rule_context const& run) {
     if (!run.is_worth(gain)) continue;
     candidate seen =
         run.candidate_of_kernels(row, gain,
-                                 std::string(kernel.short_name) + " has " +
+                                 kernel_text(kernel.short_name) + " has " +
                                      amount_text(kernel.blocks_mean, "block", "blocks") + " for " +
                                      amount_text(run.multiprocessors) + " SMs");
     if (balance < 1.0)
@@ -529,7 +530,7 @@ rule_result tail_wave(rule_context const& run) {
         if (!run.is_worth(gain)) return std::nullopt;
         candidate seen = run.candidate_of_kernels(
             row, gain,
-            std::string(kernel.short_name) + " has " + fixed_string(last.waves, 2) +
+            kernel_text(kernel.short_name) + " has " + fixed_string(last.waves, 2) +
                 " waves of blocks: the last one leaves " +
                 percent_text(std::ceil(last.waves) - last.waves) + " of the room for blocks idle");
         double const at_a_time = kernel.blocks_mean / waves_of(run, kernel);
@@ -590,7 +591,7 @@ rule_result low_occupancy(rule_context const& run) {
                          : bytes_text(shared) + " of shared memory a block limit";
         candidate seen =
             run.candidate_of_kernels(row, gain,
-                                     cause + " the occupancy of " + std::string(kernel.short_name) +
+                                     cause + " the occupancy of " + kernel_text(kernel.short_name) +
                                          " to " + percent_text(fits.occupancy));
         seen.advice = by_registers
                           ? "use fewer registers a thread: smaller tiles, __launch_bounds__"

@@ -45,6 +45,7 @@ class step_details final : public steps_builder {
   void begin_sweep() override {
     host_.emplace(source_, first_ == 0 ? lost_time : steps_[first_].begin);
     part_between_ = part_between();
+    part_alone_ = part_alone();
     join_kernels();
     look_at_streams();
     list_typical();
@@ -170,6 +171,28 @@ class step_details final : public steps_builder {
       if (follows_on_device(i)) following += 1.0;
     }
     return following > 0.0 ? part_ * typical / following : part_;
+  }
+
+  /// Whether all that ran beside the work of a step was recorded: what the next one would launch
+  /// was not, where a window ends.
+  bool is_seen_whole(std::size_t step) const noexcept {
+    return !made_.period_of_gpu || is_followed(step);
+  }
+  /// The part of one of these steps in a mean one; 0 where there is none, and all of them count.
+  double part_alone() const noexcept {
+    double typical = 0.0;
+    double whole = 0.0;
+    for (std::size_t i = first_; i < steps_.size(); ++i) {
+      if (!is_typical(static_cast<std::uint32_t>(i))) continue;
+      typical += 1.0;
+      if (is_seen_whole(i)) whole += 1.0;
+    }
+    return whole > 0.0 ? part_ * typical / whole : 0.0;
+  }
+  /// The time of a mean step in which no kernel ran beside the work of a step.
+  double alone_ns(std::size_t step, std::int64_t begin, std::int64_t end) const {
+    double const part = !(part_alone_ > 0.0) ? part_ : is_seen_whole(step) ? part_alone_ : 0.0;
+    return part * static_cast<double>(busy_.kernels.outside(begin, end));
   }
 
   /// What is left of each step when its last work has ended.
@@ -305,7 +328,7 @@ class step_details final : public steps_builder {
     (is_fill ? all.filled_bytes : all.copied_bytes) += part_ * static_cast<double>(copy.bytes);
     all.ns += part_ * static_cast<double>(elapsed(work.begin, work.end));
     std::int64_t const more = busy_.device_copies.add(work.begin, work.end);
-    all.alone_ns += part_ * static_cast<double>(busy_.kernels.outside(work.end - more, work.end));
+    all.alone_ns += alone_ns(work.step, work.end - more, work.end);
   }
 
   void add_copy(step_work const& work, copy_record const& copy) {
@@ -318,13 +341,12 @@ class step_details final : public steps_builder {
     copies.count += part_;
     copies.bytes += part_ * static_cast<double>(copy.bytes);
     copies.ns += part_ * ns;
-    copies.alone_ns += part_ * static_cast<double>(busy_.kernels.outside(work.begin, work.end));
+    copies.alone_ns += alone_ns(work.step, work.begin, work.end);
     if (busy_.kernel_streams[stream_key(copy)] == 0)
       communication_of(copy.device).own_copies.push_back(work);
     std::int64_t const more = busy_.copies.add(work.begin, work.end);
     analysed_.copies_ns += part_ * static_cast<double>(more);
-    std::int64_t const alone = busy_.kernels.outside(work.end - more, work.end);
-    analysed_.copies_alone_ns += part_ * static_cast<double>(alone);
+    analysed_.copies_alone_ns += alone_ns(work.step, work.end - more, work.end);
     if (work.launch == none) return;
     driver_call_record const& call = source_.launches[work.launch];
     copies.call_ns += part_ * static_cast<double>(elapsed(call.begin, call.end));
@@ -341,7 +363,7 @@ class step_details final : public steps_builder {
       if (!waited || work.end > next.begin) continue;
       copy_time& copies =
           copies_in(analysed_.copies, places_.copies, tree_.position_of(copy.node), copy);
-      double const ns = part_ * static_cast<double>(busy_.kernels.outside(work.begin, work.end));
+      double const ns = alone_ns(work.step, work.begin, work.end);
       copies.held_ns += ns;
       copies.legacy_ns += is_held_by_legacy(copy, kernel) ? ns : 0.0;
     }
@@ -442,6 +464,7 @@ class step_details final : public steps_builder {
     vec<joint_time> devices;  ///< their kernels
   } busy_;
   double part_between_ = 1.0;  ///< `part_` of idle time between steps
+  double part_alone_ = 1.0;    ///< and of what ran without a kernel beside it
   double idle_part_ = 1.0;     ///< the one of these that counts for an idle time
   std::size_t idle_step_ = 0;  ///< the step that an idle time is of; position in steps_
   /// 1-based positions in the summary; 0: none yet.

@@ -36,17 +36,23 @@ std::string words_of(account_part const& part) {
   return part.stall.empty() ? part.name : part.name + " (" + stall_name(part.stall) + ")";
 }
 
-/// The work that a finding explains: all of its kernels, also what its fix leaves of them.
-std::string work_of_finding(account_part const& part) {
-  bool const is_copies = part.name == to_string(limiter::copies);
-  return "finding " + std::to_string(part.finding + 1) + (is_copies ? "'s copies" : "'s kernels");
-}
-
 /// What a list has of one name.
 struct listed_part {
   std::string name;
   std::size_t finding;  ///< or none
   double ns;
+  bool has_rest;  ///< see account_part
+
+  /// The work that a finding explains: all of its kernels, also what its fix leaves of them; or
+  /// what its cause takes of kernels that something else explains the rest of.
+  std::string words() const {
+    if (finding == account_part::none) return name;
+    bool const is_copies = name == to_string(limiter::copies);
+    return "finding " + std::to_string(finding + 1) +
+           (is_copies  ? "'s copies"
+            : has_rest ? "'s kernels"
+                       : "'s cause");
+  }
 };
 
 /// " (454 us to gain)": of kernels that a finding explains, most of which their limit takes. Empty
@@ -68,13 +74,19 @@ std::string list_of(report_input const& input, account_kind kind) {
   for (account_part const& part : input.account.parts) {
     if (part.kind != kind) continue;
     std::size_t const finding = kind == account_kind::explained ? part.finding : account_part::none;
-    std::string name = finding == account_part::none ? words_of(part) : work_of_finding(part);
-    auto const same = std::find_if(sums.begin(), sums.end(),
-                                   [&](auto const& known) { return known.name == name; });
-    if (same == sums.end())
-      sums.push_back({std::move(name), finding, part.ns});
-    else
-      same->ns += part.ns;
+    bool const is_copies = part.name == to_string(limiter::copies);
+    std::string name = finding == account_part::none ? words_of(part)
+                       : is_copies                   ? part.name
+                                                     : std::string("kernels");
+    auto const same = std::find_if(sums.begin(), sums.end(), [&](listed_part const& known) {
+      return known.finding == finding && known.name == name;
+    });
+    if (same == sums.end()) {
+      sums.push_back({std::move(name), finding, part.ns, part.has_rest});
+      continue;
+    }
+    same->ns += part.ns;
+    same->has_rest = same->has_rest || part.has_rest;
   }
   std::stable_sort(sums.begin(), sums.end(),
                    [](auto const& a, auto const& b) { return a.ns > b.ns; });
@@ -85,7 +97,8 @@ std::string list_of(report_input const& input, account_kind kind) {
     if (i >= most && sums.size() > most + 1)
       rest += sums[i].ns;
     else
-      add_part(text, sums[i].name + " " + time_text(sums[i].ns) + gain_text(sums[i], input), ", ");
+      add_part(text, sums[i].words() + " " + time_text(sums[i].ns) + gain_text(sums[i], input),
+               ", ");
   }
   if (rest > 0.0) add_part(text, "others " + time_text(rest), ", ");
   return text;

@@ -58,7 +58,7 @@ class answer_json {
     json_.array("findings");
     for (std::size_t i = 0; i < shown; ++i) write_finding(table.findings[i]);
     json_.end_array();
-    write_together(table.together);
+    write_together(table);
     write_account();
     write_next();
     if (page_ != nullptr) json_.integer("findings_left_out", table.findings.size() - shown);
@@ -181,14 +181,15 @@ class answer_json {
   }
 
   /// The step without the findings that gain most together.
-  void write_together(fixed_together const& together) {
+  void write_together(findings_table const& table) {
+    fixed_together const& together = table.together;
     json_.line();
     json_.object("together");
     json_.array("findings");
     for (std::size_t const position : together.findings) json_.integer({}, position + 1);
     json_.end_array();
     json_.number("predicted_step_ns", together.step_ns);
-    json_.text("prediction", together_text(together, input_.analysed));
+    json_.text("prediction", together_text(table, input_.analysed));
     json_.end_object();
   }
 

@@ -111,7 +111,7 @@ inline void write_answer(text_writer& out, report_input const& input, std::size_
     write("finding " + std::to_string(i + 1) + ": ", view.text(), console_warning);
     write("try:       ", view.found->advice, console_bold);
   }
-  write("together:  ", together_text(table.together, input.analysed), {});
+  write("together:  ", together_text(table, input.analysed), {});
   write("unknown:   ", unknown_text(input), {});
   bool const has_none = shown == 0 && input.source.traced && input.analysed.gpu_busy_ns > 0.0;
   std::string more = has_none ? "no known fix shortens the " + std::string(input.analysed.whole())

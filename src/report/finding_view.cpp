@@ -8,6 +8,7 @@
 #include <strata/tables/console_table.hpp>
 #include "../analyse/column_meanings.hpp"
 #include "../analyse/findings.hpp"
+#include "../analyse/kernel_names.hpp"
 #include "../analyse/range_paths.hpp"
 
 #include <algorithm>
@@ -30,12 +31,6 @@ std::string share_text(double ns, double step_ns, std::string const& more = {}) 
   return share.empty() ? share : " (" + share + " %" + more + ")";
 }
 
-/// A kernel's name, which may be as long as its template arguments, for a sentence.
-std::string kernel_text(std::string const& name) {
-  constexpr std::size_t widest = 60;
-  return shortened(console_text(name), widest, 0);
-}
-
 std::string place_of(finding const& found) {
   // A range may be there for each of its kernels, for copies to and from it, and between steps.
   std::set<std::string_view> paths;
@@ -49,8 +44,8 @@ std::string place_of(finding const& found) {
     return " and " + std::to_string(all - 1) + " more " + one + (all == 2 ? "" : "s");
   };
   std::string text = console_text(found.path);
-  if (kernels.size() > 1 || (kernels.size() == 1 && !begins_with(found.title, *kernels.begin())))
-    text = path_label(text) + " (" + kernel_text(found.ranges.front().kernel) +
+  if (kernels.size() > 1 || (kernels.size() == 1 && !names_kernel(found.title, *kernels.begin())))
+    text = path_label(text) + " (" + kernel_text(console_text(found.ranges.front().kernel)) +
            and_more(kernels.size(), "kernel") + ")";
   return paths.size() < 2 ? text : path_label(text) + and_more(paths.size(), "range");
 }
@@ -58,15 +53,18 @@ std::string place_of(finding const& found) {
 /// What a step waits for where it is no shorter without a cause.
 std::string bottleneck_without(finding const& found, step_analysis const& steps) {
   constexpr double least_idle = 0.1;  // of the step, for a host that bounds it; chosen
-  bool const is_of_gpu =
-      std::all_of(found.ranges.begin(), found.ranges.end(), [](finding_range const& range) {
-        return range.part == finding_part::kernels || range.part == finding_part::kernels_below ||
-               range.part == finding_part::copies || range.part == finding_part::order;
-      });
-  if (!is_of_gpu) return "without it the GPU waits for something else";
-  return steps.period_idle_ns() < least_idle * steps.period_ns()
-             ? "other work of the GPU takes as long"
-             : "without it the host is the bottleneck";
+  bool is_of_gpu = true;
+  bool is_of_copies = false;  // beside which no kernel runs: what comes next waits for more
+  for (finding_range const& range : found.ranges) {
+    is_of_copies = is_of_copies || range.part == finding_part::copies;
+    is_of_gpu = is_of_gpu &&
+                (range.part == finding_part::kernels || range.part == finding_part::kernels_below ||
+                 range.part == finding_part::copies || range.part == finding_part::order);
+  }
+  bool const idles = steps.period_idle_ns() >= least_idle * steps.period_ns();
+  if (is_of_gpu && idles) return "without it the host is the bottleneck";
+  return is_of_gpu && !is_of_copies ? "other work of the GPU takes as long"
+                                    : "without it the GPU waits for something else";
 }
 
 /// " The cause takes 18.0 ms, of which fixing it saves only 12.2 ms: ..."; empty where the step
@@ -78,6 +76,16 @@ std::string what_stays(finding_view const& view, step_analysis const& steps) {
   if (stays < least * taken || human_percent(stays, steps.period_ns()).empty()) return {};
   return " The cause takes " + time_text(taken) + ", of which fixing it saves only " +
          time_text(view.gain_ns) + ": " + bottleneck_without(*view.found, steps) + ".";
+}
+
+/// ": 2.05 ms of other idle time ends with it, since the host launches sooner."
+std::string other_waits(finding_view const& view) {
+  finding const& found = *view.found;
+  finding_part const part = found.ranges.front().part;
+  bool const is_of_host = part == finding_part::host_work || part == finding_part::allocations ||
+                          part == finding_part::graphs;
+  return ": " + time_text(view.gain_ns - found.taken_ns()) + " of other idle time ends with it" +
+         (is_of_host ? ", since the host launches sooner." : ".");
 }
 
 std::string prediction_of(finding_view const& view, step_analysis const& steps) {
@@ -102,8 +110,7 @@ std::string prediction_of(finding_view const& view, step_analysis const& steps) 
                                : std::string();
   return "Without this cause, the " + whole + " would take " + time_text(found.predicted_step_ns) +
          share_text(view.gain_ns, step_ns, " shorter" + base) + best +
-         (view.ends_other_waits ? ": other idle time ends with it." : ".") +
-         what_stays(view, steps);
+         (view.ends_other_waits ? other_waits(view) : ".") + what_stays(view, steps);
 }
 
 /// What people call a value, by the columns of the files; empty where no column names it.
@@ -152,15 +159,20 @@ std::string label_of(finding const& found, finding_evidence const& value) {
   return label;
 }
 
-/// "1 to 3", "1 and 3": positions as findings are numbered.
-std::string numbers_of(std::vector<std::size_t> const& positions) {
+/// "finding 2 (host-work)", "findings 1 (launch-bound) and 4 (copy-in-step, alone no gain)": not
+/// all of them are shown where this is read.
+std::string findings_at(std::vector<std::size_t> const& positions,
+                        std::vector<finding> const& findings, double step_ns) {
   std::size_t const count = positions.size();
-  if (count > 2 && positions.back() - positions.front() + 1 == count)
-    return std::to_string(positions.front() + 1) + " to " + std::to_string(positions.back() + 1);
-  std::string numbers;
-  for (std::size_t i = 0; i < count; ++i)
-    add_part(numbers, std::to_string(positions[i] + 1), i + 1 < count ? ", " : " and ");
-  return numbers;
+  std::string names;
+  for (std::size_t i = 0; i < count; ++i) {
+    finding const& found = findings[positions[i]];
+    add_part(names,
+             std::to_string(positions[i] + 1) + " (" + std::string(found.rule) +
+                 (found.leaves_step(step_ns) ? ", alone no gain)" : ")"),
+             i + 1 < count ? ", " : " and ");
+  }
+  return (count == 1 ? "finding " : "findings ") + names;
 }
 
 }  // namespace
@@ -200,16 +212,17 @@ std::vector<finding_view> view_findings(findings_table const& table, step_analys
   return views;
 }
 
-std::string together_text(fixed_together const& together, step_analysis const& steps) {
+std::string together_text(findings_table const& table, step_analysis const& steps) {
+  fixed_together const& together = table.together;
   if (together.findings.size() < 2 || !is_finite(together.step_ns)) return {};
   double const step_ns = steps.period_ns();
-  std::string text = "Without findings " + numbers_of(together.findings) + " together, the " +
-                     std::string(steps.whole()) + " would take " + time_text(together.step_ns) +
+  std::string text = "Without " + findings_at(together.findings, table.findings, step_ns) +
+                     " together, the " + steps.whole() + " would take " +
+                     time_text(together.step_ns) +
                      share_text(step_ns - together.step_ns, step_ns, " shorter") + ".";
   std::size_t const others = together.passed_over.size();
   if (others == 0) return text;
-  return text + " With these fixed, " + (others == 1 ? "finding " : "findings ") +
-         numbers_of(together.passed_over) +
+  return text + " With these fixed, " + findings_at(together.passed_over, table.findings, step_ns) +
          (others == 1 ? " gains less than alone." : " gain less than alone.");
 }
 

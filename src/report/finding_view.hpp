@@ -91,9 +91,10 @@ finding_view view_of(finding const& found, step_analysis const& steps);
 /// In the order of the table.
 std::vector<finding_view> view_findings(findings_table const& table, step_analysis const& steps);
 
-/// "Without findings 1 to 3 together, the step would take 1.20 ms (62.1 % shorter).", and why
-/// numbers between them are missing; "" where nothing is predicted of several together.
-std::string together_text(fixed_together const& together, step_analysis const& steps);
+/// "Without findings 1 (launch-bound) and 3 (copy-in-step) together, the step would take 1.20 ms
+/// (62.1 % shorter).", and why numbers between them are missing; "" where nothing is predicted of
+/// several together.
+std::string together_text(findings_table const& table, step_analysis const& steps);
 
 }  // namespace detail
 STRATA_END

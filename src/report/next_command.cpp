@@ -147,7 +147,7 @@ class command_maker {
     account_part const* const part = in_.account.largest_unknown();
     if (part == nullptr || !in_.account.is_large(*part)) return;
     next_look const& look = part->tells;
-    kernel_ = look.kernel;
+    if (is_worth_ncu(*part)) kernel_ = look.kernel;
     if (look.without_graphs) return switch_graphs_off();
     if (look.counters.empty()) return;
     tells_ = true;
@@ -155,6 +155,15 @@ class command_maker {
     if (!look.kernels.empty() || !has_kernels)
       keys_ = " counters=" + std::string(look.counters) +
               (look.kernels.empty() ? "" : " kernels=" + shell_word(shown_line(look.kernels)));
+  }
+  /// Whether the step can gain from what Nsight Compute says of one kernel: its time is a good part
+  /// of the step, which the GPU's work bounds.
+  bool is_worth_ncu(account_part const& part) const {
+    constexpr double least_part = 0.05;  // of the period; chosen
+    constexpr double most_idle = 0.1;    // the same, of a GPU that waits for no host; chosen
+    double const period_ns = in_.account.period_ns;
+    return part.ns >= least_part * period_ns &&
+           in_.analysed.period_idle_ns() < most_idle * period_ns;
   }
   void look_at(undecided_rule const& rule) {
     if (rule.decider == deciding::no_graphs) return switch_graphs_off();

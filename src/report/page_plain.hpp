@@ -81,7 +81,7 @@ class page_plain {
       write_element("li", view.text() + " Try: " + std::string(view.found->advice) + ".");
     }
     out_.write("</ol>\n");
-    write_element("p", together_text(input_.findings.together, input_.analysed));
+    write_element("p", together_text(input_.findings, input_.analysed));
     write_element("p", unknown_text(input_));
     next_command const next = make_next_command(input_);
     if (!next.tells_more || !input_.source.traced) return;

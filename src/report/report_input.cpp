@@ -24,7 +24,11 @@ inline row_limit shown_limit(range_limit const& limit) {
   if (!limit.counted || !(limit.roof_ns > 0.0) || !(limit.time_ns > 0.0) || limit.is_above_roof())
     return shown;
   shown.use_percent = 100.0 * limit.fraction();
-  if (limit.kind == limiter::unit) shown.limiter = limit.names();
+  if (limit.kind == limiter::unit)
+    shown.limiter = limit.names();
+  else if (limit.text != limit.first_name())  // in brackets, whose use it is
+    add_part(shown.limiter, "(" + (begins_with(limit.roof, "L1") ? "L1" : limit.first_name()) + ")",
+             " ");
   return shown;
 }
 

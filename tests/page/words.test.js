@@ -17,7 +17,8 @@ const page = load(
     {range: 3, limiter: "HBM 80 %", kind: "unit", unit: "HBM", time_ns: 10, time_at_roof_ns: 8},
     {range: 5, limiter: "L1 95 % and tensor 93 %", kind: "unit", unit: "L1",
       names: "L1 and tensor", time_ns: 100, time_at_roof_ns: 95},
-    {range: 4, limiter: "latency: wait", kind: "latency", time_ns: 10, time_at_roof_ns: 4},
+    {range: 4, limiter: "latency: wait", kind: "latency", unit: "L1 with shared memory",
+      time_ns: 10, time_at_roof_ns: 4},
   ]}});
 
 const root = path.join(__dirname, "..", "..");
@@ -80,7 +81,7 @@ test("a limiter and its use are two columns, as on the console", () => {
   const of = place => ({...page.folded.rows[place], folded: place});
   assert.strictEqual(page.limiterOf(of(3)), "HBM");
   assert.strictEqual(page.useOf(of(3)), 80);
-  assert.strictEqual(page.limiterOf(of(4)), "latency: wait");
+  assert.strictEqual(page.limiterOf(of(4)), "latency: wait (L1)");
   assert.strictEqual(page.useOf(of(4)), 40);
   assert.strictEqual(page.useOf(of(5)), 95);
   assert.strictEqual(page.limiterOf(of(5)), "L1 and tensor");

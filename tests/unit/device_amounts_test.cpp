@@ -51,6 +51,24 @@ range_row row_of(profile const& made, std::string const& path, folding mode = fo
 
 }  // namespace
 
+TEST_CASE("kernels: durations of a first step that is apart vary nothing") {
+  program p;
+  p.made.has_steps = true;
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    std::int64_t const begin = 1000 + 1000 * i;
+    p.made.steps.push_back({begin, begin + 1000, i, 0});
+    p.add(p.a, begin + 10, begin + (i == 0 ? 910 : 110 + i));
+    p.made.launches.back().step = i;
+  }
+  vec<kernel_row> const rows = kernels_of(p.made);
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0].first_step_squares == 900.0 * 900.0);
+  steps_summary steps;
+  CHECK(detail::varies(rows[0], steps));
+  steps.without_first = true;
+  CHECK_FALSE(detail::varies(rows[0], steps));
+}
+
 TEST_CASE("kernels: partial warps count whole, four fill a multiprocessor, a context its part") {
   program p;
   p.made.contexts.push_back({5, 0, 33});

@@ -1382,7 +1382,24 @@ TEST_CASE("above-roof: HBM's bytes without a kernel are the driver's where the r
         told += each.title.find("or the driver cleared memory that was allocated here") !=
                 std::string::npos;
     CHECK(told == (allocates ? 3 : 0));  // of the run and the range the roof, and hbm_of_peak
+    CHECK((a.input.roofline.limits[1].text == "above the roof") == !allocates);
+    CHECK((a.input.roofline.own[1].is_above_roof()) == !allocates);
   }
+}
+
+TEST_CASE("above-roof: where no kernel ran, what was counted limits nothing") {
+  program p;
+  p.run(20, [&] {
+    p.in(p.attention,
+         [&](std::uint32_t at) { p.copy_of(at, copy_kind::device_to_host, 1000 * us, false); });
+    p.wait();
+  });
+  p.hbm(p.attention, 1.3);
+  answer const a(p.made);
+  INFO(a.all());
+  CHECK(a.input.roofline.limits[1].text == "copies");
+  CHECK_FALSE(a.input.roofline.limits[1].counted);
+  CHECK(a.find("above-roof") == nullptr);
 }
 
 TEST_CASE("first-step, varying-calls, untrusted, own-cost") {
@@ -1950,8 +1967,8 @@ TEST_CASE("a gain beyond the time of its cause says that other idle time ends wi
   };
   CHECK(text(797) == "Without this cause, the step would take 797 us (20.3 % shorter).");
   CHECK(text(795) ==
-        "Without this cause, the step would take 795 us (20.5 % shorter): other idle time "
-        "ends with it.");
+        "Without this cause, the step would take 795 us (20.5 % shorter): 5.00 us of other idle "
+        "time ends with it, since the host launches sooner.");
   CHECK(text(995) == "Alone no gain: without it the GPU waits for something else.");
   steps.p50_ns = steps.mean_ns;
   steps.unrecorded_ns = 800.0 * us;

@@ -302,6 +302,7 @@ TEST_CASE("the limiter of all of a step is of its work, not of a copy before the
   one.steps.from_steps = true;
   range_row& all = one.rows[0];
   all.gpu_busy_ns = all.device_busy_ns = 10'000'000;
+  all.total.kernels = 1;
   all.total.kernel_ns = 1'000'000;
   all.total.copy_ns = 9'000'000;
   all.step_busy_share = all.step_work_share = {0.1, 0.1};

@@ -161,6 +161,39 @@ TEST_CASE("what no run of ours tells, Nsight Compute does: of the kernel by its 
   CHECK(unknown.find("What would tell more") == std::string::npos);  // one place says it
 }
 
+TEST_CASE("Nsight Compute is for a kernel that is much of a step, which the GPU bounds") {
+  struct step {
+    std::int64_t idle_us;  // of the GPU
+    std::int64_t rest_us;  // in a kernel whose limit is known
+    bool is_worth;
+  };
+  for (step const& each :
+       {step{0, 0, true}, {3'000, 0, false}, {0, 9'000, true}, {0, 30'000, false}}) {
+    CAPTURE(each.idle_us);
+    CAPTURE(each.rest_us);
+    program p;
+    p.made.environment.command = "./train";
+    p.made.environment.options = "trace,counters=findings";
+    p.run(20, [&] {
+      p.in(p.attention, [&](std::uint32_t row) { p.kernel_of(row, 1000 * us); });
+      if (each.rest_us > 0)
+        p.in(p.mlp, [&](std::uint32_t row) { p.kernel_of(row, each.rest_us * us); });
+      p.wait();
+      p.now += each.idle_us * us;
+    });
+    p.count_nothing(p.attention);
+    p.hbm(p.attention, 0.5);
+    if (each.rest_us > 0) {
+      p.count_nothing(p.mlp);
+      p.hbm(p.mlp, 0.95);
+    }
+    answer const a(p.made);
+    REQUIRE(a.input.account.largest_unknown() != nullptr);
+    CHECK(a.input.account.is_large(*a.input.account.largest_unknown()));
+    CHECK((detail::make_next_command(a.input).text.rfind("ncu ", 0) == 0) == each.is_worth);
+  }
+}
+
 TEST_CASE("beside CUDA graphs: the variable of a program that is known, else a sentence") {
   program p = counted_kernel(0.9);
   std::string const lost = "smsp__sass_data_bytes_mem_global_op_ld.sum";

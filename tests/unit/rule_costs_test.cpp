@@ -833,19 +833,72 @@ TEST_CASE("alone no gain: the sentence says what bounds the step then, and what 
             .prediction.rfind("Alone no gain: without it the GPU waits for something else.", 0) ==
         0);
   CHECK(detail::view_of(found, steps).gain.empty());
-  CHECK(detail::together_text({{0}, 5e5}, steps).empty());
-  CHECK(detail::together_text({{0, 1}, 5e5}, steps) ==
-        "Without findings 1 and 2 together, the step would take 500 us (50.0 % shorter).");
-  std::string const others = detail::together_text({{0, 2, 3}, 5e5, {1}}, steps);
-  CHECK(others.rfind("Without findings 1, 3 and 4 together", 0) == 0);
-  CHECK(others.find(" With these fixed, finding 2 gains less than alone.") != others.npos);
-  CHECK(detail::together_text({{0, 2}, 5e5}, steps).rfind("Without findings 1 and 3 together", 0) ==
-        0);
-  CHECK(
-      detail::together_text({{0, 1, 2}, 5e5}, steps).rfind("Without findings 1 to 3 together", 0) ==
-      0);
-  CHECK(detail::together_text({{0, 2, 3}, 5e5}, steps)
-            .rfind("Without findings 1, 3 and 4 together", 0) == 0);
+}
+
+TEST_CASE("alone no gain: where no kernel runs beside a copy, no work of the GPU takes as long") {
+  step_analysis steps;
+  steps.from_steps = true;
+  steps.mean_ns = steps.active_ns = steps.active_busy_ns = steps.gpu_busy_ns = 1e6;
+  finding found;
+  found.cost_ns_per_step = 3e5;
+  found.predicted_step_ns = 1e6;
+  for (bool const copies : {false, true}) {
+    found.ranges = {{"a", 1, 3e5, copies ? finding_part::copies : finding_part::kernels}};
+    CHECK(detail::view_of(found, steps).prediction ==
+          (copies ? "Alone no gain: without it the GPU waits for something else."
+                  : "Alone no gain: other work of the GPU takes as long."));
+  }
+}
+
+TEST_CASE(
+    "a kernel that the title names is not named again, and no name is longer than 60 columns") {
+  step_analysis steps;
+  steps.from_steps = true;
+  steps.mean_ns = 1e6;
+  finding found;
+  found.path = "backward";
+  found.title = "No limit is reached; the kernel is reduce: 864 blocks";
+  auto const place = [&](std::string const& kernel) {
+    found.ranges = {{"backward", 1, 3e5, finding_part::kernels}};
+    found.ranges[0].kernel = kernel;
+    return detail::view_of(found, steps).place;
+  };
+  CHECK(place("reduce<4, float>") == "backward");
+  CHECK(place("reduce") == "backward");
+  CHECK(place("blocks_of") == "backward (blocks_of)");
+  CHECK(place("norm<4, float>") == "backward (norm<4, float>)");
+  CHECK(place("norm<" + std::string(60, 'x') + ">") == "backward (norm)");
+  CHECK(place(std::string(70, 'x')) == "backward (" + std::string(59, 'x') + "\xE2\x80\xA6)");
+  CHECK(place("") == "backward");
+}
+
+TEST_CASE("findings that are fixed together are named by their rules, as not all are shown") {
+  step_analysis steps;
+  steps.from_steps = true;
+  steps.mean_ns = 1e6;
+  findings_table table;
+  for (char const* const rule : {"launch-bound", "host-work", "few-blocks", "copy-in-step"}) {
+    finding found;
+    found.rule = rule;
+    found.cost_ns_per_step = 3e5;
+    found.predicted_step_ns = found.rule == "copy-in-step" ? 1e6 : 7e5;
+    table.findings.push_back(found);
+  }
+  auto const text = [&](fixed_together const& together) {
+    table.together = together;
+    return detail::together_text(table, steps);
+  };
+  CHECK(text({{0}, 5e5}).empty());
+  CHECK(text({{0, 1}, 5e5}) ==
+        "Without findings 1 (launch-bound) and 2 (host-work) together, the step would take 500 us "
+        "(50.0 % shorter).");
+  CHECK(text({{0, 2, 3}, 5e5, {1}}) ==
+        "Without findings 1 (launch-bound), 3 (few-blocks) and 4 (copy-in-step, alone no gain) "
+        "together, the step would take 500 us (50.0 % shorter). With these fixed, finding 2 "
+        "(host-work) gains less than alone.");
+  CHECK(text({{0, 3}, 5e5, {1, 2}})
+            .find(" With these fixed, findings 2 (host-work) and 3 (few-blocks) gain less than "
+                  "alone.") != std::string::npos);
 }
 
 }  // namespace rule_costs_test

@@ -284,6 +284,28 @@ TEST_CASE("copies: pinned and pageable apart, without the time in which kernels 
   CHECK(steps.gpu_busy_ns == 120'000.0);
 }
 
+TEST_CASE("copies: what would run beside those of a window's last step was not recorded") {
+  program p;
+  p.made.traced = true;
+  std::uint32_t const evict = p.node(0, "evict");
+  // Kernels of 95 us, each 100 us after the one before; a copy of 60 us follows each.
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    std::int64_t const host = (100 + 20 * i) * us;
+    std::int64_t const begin = (1000 + 100 * i) * us;
+    p.step(host, host + 20 * us);
+    p.kernel(p.launch_in(i, 0, host + us, host + 3 * us), begin, begin + 95 * us).name = 1;
+    std::uint32_t const id = p.launch_in(i, evict, host + 5 * us, host + 7 * us, api_kind::copy);
+    p.copy(id, begin + 95 * us, begin + 155 * us, 1000, copy_kind::device_to_host).stream = 3;
+  }
+  p.now = 2000 * us;
+  step_analysis const steps = p.steps();
+  REQUIRE(steps.period_of_gpu);
+  REQUIRE(steps.copies.size() == 1);
+  CHECK(steps.copies[0].ns == doctest::Approx(60'000.0));
+  CHECK(steps.copies[0].alone_ns == doctest::Approx(5'000.0));  // the last one has 60 us alone
+  CHECK(steps.copies_alone_ns == doctest::Approx(5'000.0));
+}
+
 TEST_CASE("idle: the host's own work, its launch, what the device took, and a wait behind it") {
   program p;
   p.made.traced = true;

@@ -61,6 +61,9 @@ TEST_CASE("steps that are kept in sums only have a part in the headline") {
 TEST_CASE("the headline has the median of the steps that were not recorded") {
   report_sample s = cpu_sample(2, 3);
   CHECK_FALSE(has(table(s, 200), "unrecorded"));
+  CHECK(has(table(s, 200), "; first "));
+  CHECK(has(table(s, 200), " left out"));
+  CHECK(has(table(gpu_sample(2, 2), 200), ", first 2.94 ms included)"));
   s.source.cost.unrecorded_steps = 5;
   s.source.cost.unrecorded_step_ns = 3e6;
   CHECK(has(table(s, 200), "; unrecorded steps 3.00 ms)"));
@@ -271,7 +274,7 @@ TEST_CASE("the use of the limiter is a column beside it") {
   CHECK(has(row("mlp"), "  HBM 61 %         "));
   counted.text = "latency";
   counted.kind = limiter::latency;
-  CHECK(has(row("attention"), "  latency    87.6  "));
+  CHECK(has(row("attention"), "  latency (HBM)   87.6  "));
   counted.kind = limiter::above_roof;
   CHECK_FALSE(has(row("limiter"), "use %"));
 }

@@ -20,6 +20,7 @@ struct kernel_row {
   duration_statistics duration;
   std::uint64_t first_step_count = 0;  ///< of the launches, in the first recorded step
   std::int64_t first_step_ns = 0;      ///< the sum of their durations
+  double first_step_squares = 0.0;     ///< the same of their squares, in ns squared
   std::uint64_t blocks_min = 0;
   std::uint64_t blocks_max = 0;
   double blocks_mean = 0.0;
@@ -48,8 +49,7 @@ class kernel_table_builder {
       : source_(source), tree_(tree), texts_(source.kernel_names.size()) {}
 
   vec<kernel_row> build() {
-    device_sums made;
-    if (!source_.device.complete) made = sum_records(source_);
+    device_sums const made = source_.device.complete ? device_sums() : sum_records(source_);
     device_sums const& sums = source_.device.complete ? source_.device : made;
     vec<kernel_sums> joined;  // by row of the tree and name
     number_map<std::uint32_t> places;
@@ -138,9 +138,6 @@ class kernel_table_builder {
     return static_cast<std::uint32_t>(value < most ? value : most);
   }
 
-  /// Of two values in the middle the lower one is the median.
-  static constexpr double lower_half = 0.5 - 1e-9;
-
   kernel_row make_row(kernel_sums const& sums) {
     range_row const& range = tree_.rows()[sums.node];
     auto const count = static_cast<double>(sums.count);
@@ -162,7 +159,7 @@ class kernel_table_builder {
     row.blocks_min = static_cast<std::uint64_t>(sums.blocks.minimum());
     row.blocks_max = static_cast<std::uint64_t>(sums.blocks.maximum());
     row.blocks_mean = sums.blocks.mean();
-    row.blocks_median = static_cast<std::uint64_t>(sums.blocks.quantile(lower_half));
+    row.blocks_median = static_cast<std::uint64_t>(sums.blocks.quantile(0.5 - 1e-9));
     row.block_threads_min = narrowed(sums.block_threads_min);
     row.block_threads_max = narrowed(sums.block_threads_max);
     row.warps_per_block = static_cast<double>(sums.warps) / count;
@@ -172,11 +169,11 @@ class kernel_table_builder {
     kernel_sums::use const& use = sums.duration.sum() > 0.0 ? sums.by_time : sums.by_count;
     row.sm_utilisation = use.sm / use.weight;
     row.gpu_utilisation = row.later_gpu_utilisation =
-        use.placed_weight > 0.0 ? use.gpu / use.placed_weight
-                                : std::numeric_limits<double>::quiet_NaN();
+        use.placed_weight > 0.0 ? use.gpu / use.placed_weight : not_a_number;
     if (kernel_sums const* const first = first_step_.find(place_of(sums.node, sums.name))) {
       row.first_step_count = first->count;
       row.first_step_ns = whole_ns(first->duration.sum());
+      row.first_step_squares = first->duration.sum_of_squares();
       row.later_gpu_utilisation = later_utilisation(sums.by_time, first->by_time);
     }
     return row;
@@ -215,12 +212,15 @@ struct kernel_durations {
   bool varies;  ///< the timed durations do
 };
 
-/// Whether the coefficient of variation is above a quarter. Chosen: more is no noise.
-inline bool varies(duration_statistics const& durations) noexcept {
+/// Whether the coefficient of variation is above a quarter, without a first step that is apart.
+/// Chosen: more is no noise.
+inline bool varies(kernel_row const& row, steps_summary const& steps) noexcept {
   constexpr double noise = 0.25;
-  double const mean = durations.mean();
-  return durations.sum_of_squares() >
-         static_cast<double>(durations.count()) * mean * mean * (1.0 + noise * noise);
+  bool const later = steps.without_first && row.count > row.first_step_count;
+  double const squares = row.duration.sum_of_squares() - (later ? row.first_step_squares : 0.0);
+  auto const count = static_cast<double>(row.count - (later ? row.first_step_count : 0));
+  double const mean = mean_duration(row, steps);
+  return squares > count * mean * mean * (1.0 + noise * noise);
 }
 
 /// What CUPTI adds to the duration of a counted kernel: the median difference of short kernels
@@ -294,7 +294,7 @@ inline vec<counted_kernel> scaled_kernels(profile const& source, kernel_places c
   vec<double> launches(rows.size(), 0.0);
   vec<kernel_durations> durations;
   for (kernel_row const& row : rows)
-    durations.push_back({0.0, mean_duration(row, steps), varies(row.duration)});
+    durations.push_back({0.0, mean_duration(row, steps), varies(row, steps)});
   for (counted_kernel const& kernel : kernels) {
     std::size_t const* const row = places.find(kernel);
     if (row == nullptr) continue;
@@ -341,7 +341,6 @@ struct kernel_counter_table {
 inline kernel_counter_table make_kernel_counter_table(profile const& source, call_tree const& tree,
                                                       vec<kernel_row> const& rows,
                                                       steps_summary const& steps = {}) {
-  constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
   counter_set const& set = source.counters(counter_set::gpu_kernels);
   detail::metric_formulas const formulas(source, set);
   std::size_t const counters = set.names.size();
@@ -382,7 +381,7 @@ inline kernel_counter_table make_kernel_counter_table(profile const& source, cal
       bool const known =
           whole && detail::is_finite(results[i]) && !(share && results[i] > detail::most_share);
       double const value = share ? detail::smaller(results[i], 100.0) : results[i];
-      table.values.push_back(known ? value : no_value);
+      table.values.push_back(known ? value : detail::not_a_number);
     }
   }
   return table;

@@ -46,7 +46,7 @@ inline constexpr std::string_view declared_rates =
 inline constexpr range_console_column range_console_columns[] = {
     {{"range", 1000, console_form::text, 24}},
     {{"limiter", 92, console_form::text, 0,
-      "limiter: the unit used most, if 60 % or more; else launch, copies or latency"},
+      "limiter: the unit used most, if 60 % or more; else launch, copies or latency (that unit)"},
      nullptr,
      "limiter"},
     {{"use %", 93, console_form::percent, 0, "use %: the highest use of a unit, of its peak"},

@@ -83,7 +83,7 @@ inline std::string step_text(steps_summary const& steps, bool has_steps) {
   if (steps.without_first)
     text += sentence("; first ") << time_text(steps.first_ns) << " left out";
   else if (steps.count > 1)
-    text += sentence(", first ") << time_text(steps.first_ns);
+    text += sentence(", first ") << time_text(steps.first_ns) << " included";
   if (steps.early != 0)
     text += sentence("; ") << count_text(steps.early) << " before any recorded GPU work left out";
   if (is_finite(steps.unrecorded_ns) && !steps.is_slowed())
