@@ -24,6 +24,8 @@ inline explained_words const output_words[] = {
      "CUPTI made the recorded ones longer, and the answer is of the others"},
     {{"whole run"}, "there are no steps: all values are of the run"},
     {{"idle", "GPU idle"}, "time of a step in which no kernel and no copy ran on the GPU"},
+    {{"times of the GPU lost"},
+     "its work was recorded without times, as after an error of the GPU: the lines lost: say more"},
     {{"host times only"},
      "the GPU was not traced: STRATA=trace does, and the problems say why not"},
     {{"outside of steps"},

@@ -4,8 +4,7 @@
 
 // The definitions of all of Strata's functions, and the session that STRATA= starts: strata.hpp
 // includes it where STRATA_IMPLEMENTATION is defined, best in a file of its own, since this is what
-// takes time to compile. Two in one program, or one in each of several shared objects, are
-// harmless.
+// takes time to compile. Two in one program, or in each of several shared objects, do no harm.
 
 #include <strata/base/macros.hpp>
 

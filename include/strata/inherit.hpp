@@ -14,16 +14,10 @@
 //     attend(head);
 //   }
 //
-//   std::thread loader([here] {
-//     strata::inherit const as_child(here);
-//     STRATA_RANGE("load");  // attention[layer]/load, even where the range has ended by then
-//     load();
-//   });
-//
-// Calls and device work of the worker count below that range. Host times of several threads add up,
-// so a worker's row may show more time than its parent's. The parent's own times are those of its
-// own thread: the workers' time is not subtracted from its self time, and its span ends with the
-// device work of its own thread.
+// Calls and device work of the worker count below that range, even where it has ended by then. Host
+// times of several threads add up, so a worker's row may show more time than its parent's. The
+// parent's own times are those of its own thread: the workers' time is not subtracted from its self
+// time, and its span ends with the device work of its own thread.
 
 #include <strata/base/macros.hpp>
 

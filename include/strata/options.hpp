@@ -48,8 +48,7 @@ struct options {
   /// With `every` or `trigger`: reports that stay, the last ones; 0: all of `trigger`, while
   /// `every` has one report, at the end.
   std::uint32_t keep = 0;
-  /// `for`: how many seconds the session of STRATA lasts at most; the program continues; 0: all of
-  /// it.
+  /// `for`: how many seconds the session of STRATA lasts at most; the program continues; 0: all.
   std::uint32_t for_s = 0;
   /// `attach=window`: CUPTI comes into the process with the first window, and stays. Requires: no
   /// other thread makes or destroys CUDA graphs when it comes, as at the start of a session.

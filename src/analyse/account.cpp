@@ -94,6 +94,10 @@ class account_builder {
       made_.parts.back().tells.words = "STRATA=trace";
       return std::move(made_);
     }
+    if (lost_all_times(in_.source, rows_[0])) {
+      add(account_kind::unknown, "times lost", account_part::none, made_.period_ns);
+      return std::move(made_);
+    }
     find_causes();
     find_kernels();
     find_pieces();

@@ -425,6 +425,26 @@ std::string copies_title(rule_context const& run, copy_time const& downloads,
          time_text(alone_ns);
 }
 
+/// The idle time of copies in a row's steps, where these are copies within the device and fills: as
+/// many calls as copies of the host, whose own calls take less than half of that time. Else 0.
+double idle_of_device_copies(rule_context const& run, std::uint32_t row) {
+  double calls = 0.0;
+  double host_calls = 0.0;
+  double host_ns = 0.0;
+  double idle_ns = 0.0;
+  for (device_copy_time const& time : run.in.steps.device_copies)
+    if (time.row == row) calls += time.copies + time.fills;
+  for (copy_time const& time : run.in.steps.copies) {
+    if (time.row != row) continue;
+    host_calls += time.count;
+    host_ns += time.call_ns;
+  }
+  for (idle_time const& time : run.in.steps.idle)
+    if (time.row == row && time.cause == idle_cause::copy)
+      idle_ns += run.in.steps.own_idle_ns(time.ns);
+  return calls > 0.0 && calls >= host_calls && host_ns < 0.5 * idle_ns ? idle_ns : 0.0;
+}
+
 enum class host_memory : std::uint8_t { pinned, pageable };
 
 /// Finds the copies that cost time: a pinned one may lie beside kernels or be left out, a pageable
@@ -510,6 +530,8 @@ class copy_finder {
     for (idle_time const& time : idle_times)
       if (time.cause == idle_cause::copy)
         idle[time.row] += between ? time.ns : run_.in.steps.own_idle_ns(time.ns);
+    for (copy_time const& time : list)
+      if (!between && idle_of_device_copies(run_, time.row) > 0.0) idle[time.row] = 0.0;
     for (copy_time const& time : list) {
       double const idle_ns = time.in_place ? 0.0 : std::exchange(idle[time.row], 0.0);
       double cost = time.alone_ns + idle_ns;
@@ -673,17 +695,21 @@ rule_result copy_in_step(rule_context const& run) {
 rule_result device_copy(rule_context const& run) {
   rule_result made;
   device_copy_time all;
+  double all_idle_ns = 0.0;
   for (device_copy_time const& time : run.in.steps.device_copies) {
-    if (!run.is_judged(time.row) || !run.is_worth(time.alone_ns)) continue;
+    double const idle_ns = idle_of_device_copies(run, time.row);
+    if (!run.is_judged(time.row) || !run.is_worth(time.alone_ns + idle_ns)) continue;
+    all_idle_ns += idle_ns;
     all.copies += time.copies;
     all.copied_bytes += time.copied_bytes;
     all.fills += time.fills;
     all.filled_bytes += time.filled_bytes;
     all.alone_ns += time.alone_ns;
-    candidate seen = run.candidate_of(time.row, time.alone_ns);
+    candidate seen = run.candidate_of(time.row, time.alone_ns + idle_ns);
     seen.prove_some("d2d_bytes", time.copied_bytes, "B");
     seen.prove_some("set_bytes", time.filled_bytes, "B");
     seen.prove("gpu_copy_self_ns", time.ns, "ns");
+    seen.prove_some("gpu_idle_ns", idle_ns, "ns");
     made.candidates.push_back(std::move(seen));
   }
   if (all.copies > 0.0)
@@ -693,7 +719,13 @@ rule_result device_copy(rule_context const& run) {
     made.title += (all.copies > 0.0 ? ", and " : "") + bytes_text(all.filled_bytes) +
                   in_whole(run) + " are filled in " + amount_text(all.fills, "call", "calls");
   made.title += ", while no kernel runs for " + time_text(all.alone_ns);
-  if (!(all.copies > 0.0))
+  if (run.is_worth(all_idle_ns))
+    made.title += ", and the GPU is idle for " + time_text(all_idle_ns);
+  if (all_idle_ns > all.alone_ns)
+    made.advice =
+        "do all of them in one kernel that takes their addresses, or with cudaMemcpyBatchAsync: "
+        "the host needs longer for each call than the GPU for what it moves";
+  else if (!(all.copies > 0.0))
     made.advice = "fill once, or let the kernel that writes the values begin with them";
   return made;
 }

@@ -42,6 +42,10 @@ class bound_sentence {
       return "The steps are empty, since a step ends with the block of STRATA_STEP(): put it first "
              "into the body of the loop.";
     if (!run_.in.source.traced) return longest_on_host();
+    if (lost_all_times(run_.in.source, run_.rows[0]))
+      return "What bounds the " + std::string(steps.whole()) +
+             " is not known: all times of the GPU's work were lost (" + run_.losses.device_text +
+             "), as an error of the GPU does.";
     if (!run_.has_device_work())
       return was_recorded() ? "The GPU had nothing to do." : "Nothing was recorded: see problems.";
     // Work that overlaps the next step's is no part of this one.

@@ -374,7 +374,7 @@ for word, near in (("launch-bond", "launch-bound"), ("SORTT", "sort"), ("hbm_byt
                    ("limitr", "limiter"), ("hbm_of_peek", "hbm_of_peak"), ("cpu_ipz", "cpu_ipc"),
                    ("host totl", "host total"), ("explan", "explain")):
     that(f", did you mean {near}? strata help lists" in ran(2, "help", word).stderr, f"help {word}")
-for words, names in ((["sectors", "of", "local", "loads"], "l1_local_load_sectors"),
+for words, names in ((["sectors", "of", "local", "load"], "l1_local_load_sectors"),
                      (["spill"], "register-spills, l1_local_load_sectors, l1_local_store_sectors")):
     that(f", but strata help explains what may be meant: {names}. " in ran(2, "help", *words).stderr, f"help {words}")
 told = ran(0, "help", "driver").stdout

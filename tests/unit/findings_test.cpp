@@ -979,6 +979,28 @@ TEST_CASE("copies of a range in both directions go together") {
         doctest::Approx(2 * bus_ns).epsilon(0.01));
 }
 
+TEST_CASE(
+    "device-copy: the GPU is idle for the calls of many small copies, not for one of the host") {
+  program p;
+  p.run(8, [&] {
+    p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 100 * us); });
+    p.wait();
+    p.in(p.mlp, [&](std::uint32_t at) {
+      p.copy_of(at, copy_kind::host_to_device, us, false, 712);
+      for (int i = 0; i < 100; ++i)
+        p.copy_of(at, copy_kind::device_to_device, 2 * us, false, 32u << 10);
+    });
+    p.wait();
+  });
+  answer const a(p.made);
+  a.first_is("device-copy", "mlp");
+  finding const& first = a.findings()[0];
+  has(first.title, "in 100 copies, while no kernel runs for 200 us, and the GPU is idle for 5");
+  CHECK(first.advice.find("do all of them in one kernel") == 0);
+  finding const* const of_host = a.find("copy-in-step");
+  CHECK((of_host == nullptr || of_host->cost_ns_per_step < 10 * us));
+}
+
 TEST_CASE("device-copy: copies within the GPU and fills, where no kernel runs") {
   auto const with = [](copy_kind kind, std::int64_t ns) {
     program p;
@@ -994,7 +1016,8 @@ TEST_CASE("device-copy: copies within the GPU and fills, where no kernel runs") 
   copied.first_is("device-copy", "mlp");
   finding const& first = copied.findings()[0];
   CHECK(first.title ==
-        "500 MiB a step are copied within the GPU in 1 copy, while no kernel runs for 600 us");
+        "500 MiB a step are copied within the GPU in 1 copy, while no kernel runs for 600 us, and "
+        "the GPU is idle for 5.00 us");
   CHECK(first.cost_ns_per_step == doctest::Approx(600 * us).epsilon(0.01));
   CHECK(first.predicted_step_ns ==
         doctest::Approx(copied.steps().mean_ns - 600 * us).epsilon(0.02));
@@ -2142,6 +2165,21 @@ TEST_CASE("that nothing was recorded does not say that the GPU had nothing to do
   CHECK(answer(p.made).input.findings.bound == "Nothing was recorded: see problems.");
   p.made.cost.seconds_in_window = 1e-3;
   CHECK(answer(p.made).input.findings.bound == "The GPU had nothing to do.");
+}
+
+TEST_CASE("a GPU whose times were all lost is not said to have had nothing to do") {
+  program p;
+  p.run(4, [&] {
+    p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 20 * us); });
+    p.wait();
+  });
+  for (kernel_record& kernel : p.made.kernels) kernel.begin = kernel.end = lost_time;
+  p.made.losses.timestamps_lost = p.made.kernels.size();
+  answer const a(p.made);
+  has(a.input.findings.bound, "What bounds the step is not known: all times of the GPU's work");
+  has(text_of(a, false), "unknown (100.0 %)");
+  has(detail::device_text(a.input), "times of the GPU lost");
+  CHECK(text_of(a, false).find("idle (") == std::string::npos);
 }
 
 TEST_CASE("two GPUs that work one after the other work in turns") {

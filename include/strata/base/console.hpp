@@ -3,8 +3,7 @@
 
 // Text for people, on stderr. The reader may be absent: a write to a full pipe or to a stopped
 // terminal would block for ever, and with it every thread that waits for the C library's lock of
-// the stream. So text is written past the stream, and text that is not taken in time is dropped and
-// counted.
+// the stream. So text is written past the stream; what is not taken in time is dropped and counted.
 
 #include <strata/base/deadline.hpp>
 #include <strata/base/threads.hpp>

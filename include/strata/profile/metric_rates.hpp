@@ -57,8 +57,7 @@ inline perf_event const* find_perf_event(std::string_view formula) noexcept {
   return nullptr;
 }
 
-/// Used like one of CUPTI's names: the GPU busy time of a timed step, which the trace gives.
-/// Units: s.
+/// Used like one of CUPTI's names: the GPU busy time of a timed step, from the trace. Units: s.
 inline constexpr std::string_view timed_input = "strata__timed_gpu_seconds";
 
 // What follows from counts and times, as entries of the metric catalogue. A counted step is slow,

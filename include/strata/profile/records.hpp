@@ -129,8 +129,7 @@ struct driver_call_record {
 };
 
 /// One kernel on the device.
-/// Units: ns since the session began; begin == end == lost_time where the device lost the time
-/// stamps.
+/// Units: ns since the session began; begin == end == lost_time where the device lost the time.
 struct kernel_record {
   std::int64_t begin;
   std::int64_t end;

@@ -94,8 +94,7 @@ class sample_reader {
   counted_sample before_;
 };
 
-/// What a set of sampled counters has beside the counters, so that it adds up over ranges as they
-/// do.
+/// What a set of sampled counters has beside the counters, so that it adds up as they do.
 struct sampled_names {
   static constexpr std::string_view work = "strata__work_ns.sum";        ///< kernels and copies
   static constexpr std::string_view covered = "strata__sampled_ns.sum";  ///< of it, in samples

@@ -67,8 +67,7 @@ class reported_windows {
   std::uint32_t position(std::uint32_t step) const noexcept { return step - first_; }
   bool had_window() const noexcept { return windows_ != 0; }
 
-  /// Windows that were due while the report of the one before was being written, since the last
-  /// call.
+  /// Windows that were due while the report of the one before was written, since the last call.
   status late() {
     std::uint64_t const late = late_.exchange(0, memory_order_relaxed);
     if (late == 0) return {};

@@ -503,8 +503,7 @@ class steps_builder : uncopied {
     }
   }
 
-  /// The same tokens pass through every layer and its parts: what one range declares counts, the
-  /// most of all.
+  /// The same tokens pass through every layer and its parts: the most that one declares counts.
   void find_tokens() {
     double most = 0.0;
     for (range_row const& row : ranges_by_index_) {

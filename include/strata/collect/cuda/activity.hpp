@@ -179,8 +179,7 @@ class activity_collector {
     bring_in();
   }
 
-  /// What was traced is forgotten, and the sums start anew; graphs stay known. Requires: no window
-  /// is open.
+  /// What was traced is forgotten, and the sums start anew; graphs stay known. Requires: no window.
   void begin_anew(std::int64_t memory_limit_bytes) {
     if (cupti_.library() != nullptr && cupti_.in_own_process()) reset(memory_limit_bytes);
   }

@@ -216,8 +216,7 @@ class child_memo {
 
 /// Where a thread is in the tree of ranges: the node of its innermost open range, and the term of
 /// the node table in which the node has that number.
-/// Threads: the owner, except where a function says otherwise. Cost: a store for each range's begin
-/// and end.
+/// Threads: the owner, except where a function says otherwise. Cost: a store at each begin and end.
 class thread_place {
  public:
   std::uint32_t node() const noexcept { return node_.load(memory_order_relaxed); }

@@ -343,8 +343,7 @@ class recorder {
     target.losses.unrecorded = state_.unrecorded.load(memory_order_relaxed);
   }
 
-  /// From ticks to ns since the session began; exact to the rate between its begin and now (or its
-  /// end).
+  /// From ticks to ns since the session began; exact to the rate between its begin and now or end.
   tick_converter converter() noexcept {
     constexpr std::int64_t min_ns = 2'000'000;
     moment last =
