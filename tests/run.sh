@@ -312,8 +312,8 @@ if [ $sanitize = 1 ]; then
 fi
 [ ${#planned[@]} = 0 ] || python3 -B tests/progress.py plan "$jobs" "${planned[@]}"
 
-# pip_install FOLDER WHAT...: packages for tests, in build/FOLDER while the first tree is built. Bytes of modules are left out:
-# compiling all of them takes longer than those that are used.
+# pip_install FOLDER WHAT...: packages for tests, in build/FOLDER while the first tree is built. No bytecode is compiled: all of
+# it takes longer than what is used.
 pip_install() {
   python3 -m pip install --quiet --no-compile --timeout=15 --retries=1 --root-user-action=ignore --target "$root/build/$1" "${@:2}" &
   downloads+=("$!")

@@ -242,8 +242,8 @@ inline constexpr loss_kind loss_kinds[] = {
     STRATA_DETAIL_LOSS(
         timestamps_lost, "records of GPU work whose times are lost or cannot be",
         "Kernels, copies and waits are counted with a time of 0 and are missing in the trace; "
-        "migrations are missing. After an error of the GPU CUPTI has none of what it still held; "
-        "else record shorter windows (active=), or take another CUPTI."),
+        "migrations are missing. After an error of CUDA the last records have none; otherwise "
+        "record shorter windows (active=), or take another CUPTI."),
     STRATA_DETAIL_LOSS(counter_ranges_lost, "ranges that CUPTI refused or dropped while it counted",
                        "They have no values. Use fewer different range names and indices."),
     STRATA_DETAIL_LOSS(spans_dropped, "NVTX spans beyond the memory limit",

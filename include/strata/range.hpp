@@ -139,8 +139,7 @@ STRATA_BEGIN_SWITCH_LIGHT
 
 /// A named region of the program that lasts as long as this object: `scoped_range r{"attention",
 /// layer, flops(n)}`. An index and attributes may follow the name, the index first. Threads: any;
-/// it ends in the thread that began it. Cost: one load and one branch at each end while no session
-/// runs.
+/// it ends in the thread that began it. Cost: a load and a branch at each end without a session.
 class scoped_range {
  public:
   template <class... Details>

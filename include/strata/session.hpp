@@ -217,7 +217,8 @@ class STRATA_DETAIL_EXPORT session {
   /// Hardware counters for passes that the program drives itself:
   /// `for (auto const& pass : run.counters("hbm+l1")) step();` or
   /// `run.counters("hbm").replay(step)`. Another request in the same run is refused. `problems`
-  /// says what went wrong. Requires: a CUDA context in this thread. Threads: that of the ranges.
+  /// says what went wrong. Requires: a CUDA context in this thread. Threads: the one of the ranges
+  /// that are counted.
   counter_passes counters(std::string_view request);
 
   /// Everything that the last run produced; stops it first.

@@ -168,8 +168,8 @@ const idleKinds = {
     angle: 0,
   },
   copy: {
-    name: "copies of the host",
-    helps: "cudaMemcpyAsync from pinned memory",
+    name: "calls that copy",
+    helps: "fewer, larger copies; pinned memory",
     paint: "var(--idle-4)",
     angle: -45,
   },

@@ -60,12 +60,13 @@ function stepTiles() {
 function gpuTiles() {
   if (data.traced && summary.gpu_busy_ns > 0) return [];
   const isHostOnly = /host/.test(data.environment.configuration);
-  const isLost = data.traced && answer.account.unknown_ns > 0;
   const hostNote = "host times only" + (isHostOnly ? ": STRATA=trace records the GPU" : "");
   return [tile({
     name: "GPU",
-    value: isLost ? "times lost" : data.traced ? "no work" : "not traced",
-    note: isLost ? "see what was lost" : data.traced ? "nothing ran on the device" : hostNote,
+    value: summary.times_lost ? "times lost" : data.traced ? "no work" : "not traced",
+    note: summary.times_lost
+      ? "see what was lost"
+      : data.traced ? "nothing ran on the device" : hostNote,
     small: true,
   })];
 }

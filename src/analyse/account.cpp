@@ -94,7 +94,7 @@ class account_builder {
       made_.parts.back().tells.words = "STRATA=trace";
       return std::move(made_);
     }
-    if (lost_all_times(in_.source, rows_[0])) {
+    if (lost_all_times(in_.source, steps_)) {
       add(account_kind::unknown, "times lost", account_part::none, made_.period_ns);
       return std::move(made_);
     }

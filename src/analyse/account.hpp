@@ -66,7 +66,7 @@ struct account_part {
   std::size_t finding = none;  ///< position of the one that explains it
   double ns = 0.0;
   std::string_view stall = {};  ///< of explained latency, what its warps wait for most
-  /// Of what a finding explains of kernels: all of these, with what its fix leaves of them.
+  /// Whether `ns` is all time of the finding's kernels, also what its fix leaves.
   bool has_rest = false;
   // Of what is unknown.
   std::string about;  ///< its kernel, and how near that is to a limit

@@ -95,7 +95,7 @@ class verdict_writer {
       result_.notes.push_back("The median range takes " + fixed_string(1 + result_.common, 3) +
                               " times as long" +
                               (common > std::log(max_by_clocks)
-                                   ? ", more than other clocks can make it."
+                                   ? ": other clocks cannot change it by so much."
                                    : ", as other clocks can make it: a range counts as slower only "
                                      "where clocks do not explain it."));
     note_recorded_steps();
@@ -124,8 +124,9 @@ class verdict_writer {
     }
     if (!unrecorded.empty())
       result_.notes.push_back(
-          "Recorded steps are compared, which recording makes longer: others take " + unrecorded +
-          ".");
+          "The comparison is of recorded steps, which recording makes longer: unrecorded ones "
+          "take " +
+          unrecorded + ".");
   }
 
   /// Of each side the run that lost most of its times, and what is left out since it is no range.

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,7 +24,8 @@ bool costs_more(finding const& a, finding const& b) noexcept {
 }
 
 /// A candidate with what its rule says of all of them.
-finding finding_of(finding_rule const& rule, rule_result const& said, candidate&& seen) {
+finding finding_of(finding_rule const& rule, std::string_view advice, rule_result const& said,
+                   candidate&& seen) {
   finding made;
   made.rule = rule.id;
   made.title = said.title.empty() ? std::move(seen.title) : said.title;
@@ -35,7 +35,7 @@ finding finding_of(finding_rule const& rule, rule_result const& said, candidate&
   made.cost_ns_per_step = seen.cost_ns;
   made.evidence = std::move(seen.evidence);
   made.cause = rule.cause;
-  made.advice = rule.advice;
+  made.advice = advice;
   if (!seen.advice.empty()) made.advice = seen.advice;
   if (!said.advice.empty()) made.advice = said.advice;
   made.needs = std::string(seen.needs);
@@ -56,13 +56,13 @@ bool is_of_pytorch(profile const& source) {
 
 /// One finding of one cause in several ranges, the most expensive first. A title that only the
 /// first of them has says so; of several fixes the rule's is left. Requires: at least one.
-finding merged(finding_rule const& rule, std::vector<finding>&& causes) {
+finding merged(std::string_view advice, std::vector<finding>&& causes) {
   std::stable_sort(causes.begin(), causes.end(), costs_more);
   finding made = std::move(causes.front());
   bool const is_mixed_advice =
       std::any_of(causes.begin() + 1, causes.end(),
                   [&](finding const& other) { return other.advice != made.advice; });
-  if (is_mixed_advice) made.advice = rule.advice;
+  if (is_mixed_advice) made.advice = advice;
   bool const is_mixed_title =
       std::any_of(causes.begin() + 1, causes.end(),
                   [&](finding const& other) { return other.title != made.title; });
@@ -85,7 +85,8 @@ finding merged(finding_rule const& rule, std::vector<finding>&& causes) {
 /// Runs the rules in their order, and turns their candidates into findings.
 class finding_judge {
  public:
-  explicit finding_judge(findings_input const& input) : run_(input) {
+  explicit finding_judge(findings_input const& input)
+      : run_(input), is_of_pytorch_(is_of_pytorch(run_.in.source)) {
     if (input.by_kernel == nullptr) return;
     by_kernel_.emplace(input.by_kernel->input);
     run_.by_kernel = &*by_kernel_;
@@ -98,28 +99,16 @@ class finding_judge {
     if (!hangs)
       for (finding_rule const& rule : finding_rules) judge(rule);
     std::stable_sort(made_.findings.begin(), made_.findings.end(), costs_more);
-    if (is_of_pytorch(run_.in.source)) advise_pytorch();
     made_.bound = step_bound(run_, made_.findings);
     return std::move(made_);
   }
 
  private:
-  /// Advice of a rule in the words of PyTorch; what a rule says of this program stays.
-  void advise_pytorch() {
-    for (finding& found : made_.findings)
-      for (pytorch_advice const& known : pytorch_advices)
-        if (known.rule == found.rule && is_general(found)) found.advice = known.advice;
-  }
-  static bool is_general(finding const& found) noexcept {
-    return std::any_of(std::begin(finding_rules), std::end(finding_rules),
-                       [&](finding_rule const& rule) {
-                         return rule.id == found.rule && rule.advice == found.advice;
-                       });
-  }
-
   void judge(finding_rule const& rule) {
     bool const by_kernel = rule.by_kernel && by_kernel_.has_value();
     rule_result said = rule.look(by_kernel ? *by_kernel_ : run_);
+    std::string_view const advice =
+        is_of_pytorch_ && !rule.pytorch.empty() ? rule.pytorch : rule.advice;
     double cost_ns = 0.0;
     for (candidate const& seen : said.candidates) cost_ns += seen.cost_ns;
     bool const is_expensive = run_.is_expensive(cost_ns);
@@ -133,10 +122,11 @@ class finding_judge {
       if (claims) claim(seen, run_.gains);
       if (claims && !by_kernel && by_kernel_.has_value()) claim_of_kernels(seen);
       bool const is_doubt = !(seen.cost_ns > 0.0);
-      (is_doubt ? made_.findings : causes).push_back(finding_of(rule, said, std::move(seen)));
+      (is_doubt ? made_.findings : causes)
+          .push_back(finding_of(rule, advice, said, std::move(seen)));
     }
     if (is_expensive && !causes.empty()) {
-      made_.findings.push_back(merged(rule, std::move(causes)));
+      made_.findings.push_back(merged(advice, std::move(causes)));
       limit_cost(made_.findings.back());
     }
     bool const has_found = !made_.findings.empty() && made_.findings.back().rule == rule.id;
@@ -212,6 +202,7 @@ class finding_judge {
   }
 
   rule_context run_;
+  bool is_of_pytorch_;
   std::optional<rule_context> by_kernel_;
   findings_table made_;
 };

@@ -585,13 +585,16 @@ double unclaimed_of_chain(rule_context const& run, fusion::chain const& seen, st
   return members.empty() ? ns : run.load(row).time_ns;
 }
 
-/// "Mul (4 of them), tanh and 2 more".
+/// How many kernels a title names: with those of few values, without what reads the chain's.
+std::size_t named_kernels(fusion::chain const& seen) noexcept {
+  return seen.members.size() - (seen.consumer == fusion::chain::no_kernel ? 0 : 1);
+}
+
+/// "Mul x 4, tanh and 2 more".
 std::string names_of(rule_context const& run, fusion::chain const& seen) {
   constexpr std::size_t most = 4;
   std::vector<std::pair<std::string, std::size_t>> names;
-  std::size_t const count =
-      seen.members.size() - (seen.consumer == fusion::chain::no_kernel ? 0 : 1);
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < named_kernels(seen); ++i) {
     std::string name = operation_of(run.in.kernels[seen.members[i]]);
     auto const known = std::find_if(names.begin(), names.end(),
                                     [&](auto const& each) { return each.first == name; });
@@ -614,8 +617,9 @@ std::string names_of(rule_context const& run, fusion::chain const& seen) {
 }
 
 std::string title_of(rule_context const& run, fusion::chain const& seen) {
-  std::string const count = amount_text(static_cast<double>(seen.kernels), "kernel", "kernels");
-  bool const is_one = seen.kernels == 1;
+  std::size_t const named = named_kernels(seen);
+  std::string const count = amount_text(static_cast<double>(named), "kernel", "kernels");
+  bool const is_one = named == 1;
   std::string title = count + " (" + names_of(run, seen) + ") ";
   std::string const bytes = seen.is_counted
                                 ? bytes_text(seen.saved) + " of the " + bytes_text(seen.total)
@@ -659,13 +663,17 @@ candidate fusion_candidate(rule_context const& run, fusion::chain const& seen, s
                            double gain) {
   candidate made = run.candidate_of_kernels(row, gain, title_of(run, seen));
   made.advice = advice_of(seen);
-  fusion::chain::part const& part = seen.rows.at(row);
-  made.prove("chain_kernels", static_cast<double>(seen.kernels * seen.times), "");
-  made.prove("chain_ns", part.ns, "ns");
-  if (seen.is_counted) {
+  // Of a chain over several ranges each has its time; the one with most of it has the rest.
+  bool const is_longest =
+      std::max_element(seen.rows.begin(), seen.rows.end(), [](auto const& a, auto const& b) {
+        return a.second.ns < b.second.ns;
+      })->first == row;
+  if (is_longest) made.prove("chain_kernels", static_cast<double>(seen.kernels * seen.times), "");
+  made.prove("chain_ns", seen.rows.at(row).ns, "ns");
+  if (seen.is_counted && is_longest) {
     made.prove("hbm_bytes", seen.total, "B");
     made.prove("saved_bytes", seen.saved, "B");
-  } else if (!launches_graphs(run.rows[row], run.in.steps)) {
+  } else if (!seen.is_counted && !launches_graphs(run.rows[row], run.in.steps)) {
     made.needs = counters_of_every_kernel;
   }
   return made;

@@ -204,7 +204,8 @@ std::string idle_title(rule_context const& run, idle_cause cause, idle_work cons
       return gpu + " between " + amount_text(all.kernels, "kernel", "kernels") + " of " +
              time_text(all.kernel_ns / all.kernels) + ", launched one by one";
     case idle_cause::range_end:
-      return gpu + " because ranges stop the program at their ends, to see each by itself";
+      return gpu +
+             " because ranges stop the program at their ends, so that each has a time of its own";
     case idle_cause::wait:
       return gpu + " while the host, after a wait, launches what comes next";
     case idle_cause::allocation:
@@ -227,11 +228,12 @@ bool is_in_place(rule_context const& run, std::uint32_t row, idle_place scope) n
   return (row == 0) == (scope == idle_place::between_ranges) && !run.migrating[row];
 }
 
-/// Waits of the host in a step, or in the run.
+/// Waits of the host in a step, or in the run, without those of ranges that stop the program.
 double waits_in_step(rule_context const& run) noexcept {
   double all = 0.0;
   for (std::size_t row = 0; row < run.rows.size(); ++row)
-    all += run.own_launches_per_step(row, run.rows[row].self.synchronizations);
+    if (run.rows[row].note != stops_at_end)
+      all += run.own_launches_per_step(row, run.rows[row].self.synchronizations);
   return all;
 }
 
@@ -243,9 +245,9 @@ double cycles_of_pages(rule_context const& run, std::size_t row) noexcept {
   constexpr double most_use = 0.1;     // what waits so long uses nothing; chosen
   constexpr double most_mapped = 0.5;  // of the loads: host memory that the device maps; chosen
   range_limit const& load = run.load(row);
+  double const loaded = run.own(row, "global_load_bytes");  // NaN beside CUDA graphs
   double const mapped = 32.0 * run.own_or_0(row, "l2_host_sectors");
-  if (!load.units.are_whole() || load.fraction() >= most_use ||
-      mapped > most_mapped * run.own_or_0(row, "global_load_bytes"))
+  if (!load.units.are_whole() || load.fraction() >= most_use || mapped > most_mapped * loaded)
     return 0.0;
   double const cycles = run.own(row, "stall_long_scoreboard") / run.own(row, "lsu_instructions");
   return is_finite(cycles) && cycles >= least ? cycles : 0.0;
@@ -425,9 +427,10 @@ std::string copies_title(rule_context const& run, copy_time const& downloads,
          time_text(alone_ns);
 }
 
-/// The idle time of copies in a row's steps, where these are copies within the device and fills: as
-/// many calls as copies of the host, whose own calls take less than half of that time. Else 0.
+/// The idle time of copies in a row's steps, where most of these are copies within the device and
+/// fills, and the calls of the host's copies take less than half of that time. Else 0.
 double idle_of_device_copies(rule_context const& run, std::uint32_t row) {
+  constexpr double mostly = 8.0;  // times as many as copies of the host; chosen
   double calls = 0.0;
   double host_calls = 0.0;
   double host_ns = 0.0;
@@ -442,7 +445,7 @@ double idle_of_device_copies(rule_context const& run, std::uint32_t row) {
   for (idle_time const& time : run.in.steps.idle)
     if (time.row == row && time.cause == idle_cause::copy)
       idle_ns += run.in.steps.own_idle_ns(time.ns);
-  return calls > 0.0 && calls >= host_calls && host_ns < 0.5 * idle_ns ? idle_ns : 0.0;
+  return calls > 0.0 && calls >= mostly * host_calls && host_ns < 0.5 * idle_ns ? idle_ns : 0.0;
 }
 
 enum class host_memory : std::uint8_t { pinned, pageable };
@@ -720,11 +723,15 @@ rule_result device_copy(rule_context const& run) {
                   in_whole(run) + " are filled in " + amount_text(all.fills, "call", "calls");
   made.title += ", while no kernel runs for " + time_text(all.alone_ns);
   if (run.is_worth(all_idle_ns))
-    made.title += ", and the GPU is idle for " + time_text(all_idle_ns);
+    made.title += ", and the GPU is idle for another " + time_text(all_idle_ns);
   if (all_idle_ns > all.alone_ns)
     made.advice =
-        "do all of them in one kernel that takes their addresses, or with cudaMemcpyBatchAsync: "
-        "the host needs longer for each call than the GPU for what it moves";
+        all.copies > 0.0
+            ? "do all of them in one kernel that takes their addresses, or with "
+              "cudaMemcpyBatchAsync: the host needs longer for each call than the GPU to move its "
+              "bytes"
+            : "fill all of them in one kernel that takes their addresses: the host needs longer "
+              "for each call than the GPU to fill";
   else if (!(all.copies > 0.0))
     made.advice = "fill once, or let the kernel that writes the values begin with them";
   return made;

@@ -45,7 +45,7 @@ inline std::string kernel_text(std::string_view name) {
   bool const is_long = display_width(name) > widest && name.find('<') != 0;
   return shortened(is_long ? name.substr(0, name.find('<')) : name, widest, 0);
 }
-/// Whether a text has that name, be it without template arguments.
+/// Whether a text names the kernel, with or without template arguments.
 inline bool names_kernel(std::string_view text, std::string_view kernel) {
   std::string const name = kernel_text(kernel.substr(0, kernel.find('<')));
   for (std::size_t at = text.find(name); at != text.npos; at = text.find(name, at + 1)) {

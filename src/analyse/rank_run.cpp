@@ -98,11 +98,11 @@ class message_bytes {
         (parts.parent.empty() ? "" : parts.parent + '/') + "NCCL:ncclGroupEnd";
     if (parts.last == "NCCL:ncclSend") ways_[group_end].sent += bytes;
     if (parts.last == "NCCL:ncclRecv") ways_[group_end].received += bytes;
-    // NCCL's profiler plugin tells it there.
+    // With NCCL's plugin alone the sends and receives are ranges below the kernel's.
     if (begins_with(parts.last, "NCCL:Send (")) ways_[parts.parent].sent += bytes;
     if (begins_with(parts.last, "NCCL:Recv (")) ways_[parts.parent].received += bytes;
   }
-  /// Of a collective; NaN where it is not known. Of what is sent and received at one time the more.
+  /// Of a collective; NaN where it is not known. For sends and receives the larger of both.
   double of(rank_collective const& collective) const {
     if (collective.operation == to_string(collective_operation::send_receive)) {
       auto const ways = ways_.find(collective.path);

@@ -63,11 +63,6 @@ struct cpu_of_step {
   }
 };
 
-/// Whether kernels ran of which no time is known, as after an error of the GPU. `whole`: the run.
-inline bool lost_all_times(profile const& source, range_row const& whole) noexcept {
-  return whole.gpu_busy_ns <= 0 && whole.total.kernels > 0 && source.losses.timestamps_lost > 0;
-}
-
 /// A profile as the rules look at it.
 /// Threads: the rules only read it; the judge adds claims to `gains` between them.
 class rule_context {

@@ -66,8 +66,9 @@ struct finding_rule {
   std::string_view advice;  ///< what to try
   deciding needs;           ///< the counters without which `look` has no data
   rule_result (*look)(rule_context const&);
-  finding_part part;       ///< what of a range gets shorter without the cause
-  bool by_kernel = false;  ///< judges each kernel that was counted one by one
+  finding_part part;              ///< what of a range gets shorter without the cause
+  bool by_kernel = false;         ///< judges each kernel that was counted one by one
+  std::string_view pytorch = {};  ///< the advice for programs of PyTorch; "": `advice`
 };
 
 // Idle time of the GPU, copies and streams (idle_rules.cpp).
@@ -143,38 +144,6 @@ rule_result untrusted(rule_context const& run);
 rule_result merged_ranges(rule_context const& run);
 rule_result own_cost(rule_context const& run);
 
-/// What helps in a PyTorch program, where the words of a rule are of CUDA C++.
-struct pytorch_advice {
-  std::string_view rule;
-  std::string_view advice;
-};
-inline constexpr pytorch_advice pytorch_advices[] = {
-    {"launch-bound",
-     "torch.compile(mode=\"reduce-overhead\") or torch.cuda.CUDAGraph for the step, a larger "
-     "batch, "
-     "fused=True in the optimizer"},
-    {"wait-in-step",
-     ".item(), .cpu(), .tolist(), nonzero() and a printed tensor wait for the GPU: keep results "
-     "there, and read them every few steps"},
-    {"allocation-in-step",
-     "the same sizes in each step, no torch.cuda.empty_cache(), and "
-     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"},
-    {"host-work",
-     "torch.compile or torch.cuda.CUDAGraph for the Python code between kernels; workers of the "
-     "DataLoader for the next batch"},
-    {"gap-between-ranges",
-     "mark what the program does there with torch.cuda.nvtx.range(), then let DataLoader workers "
-     "or another thread do it"},
-    {"pageable-copy",
-     "pin_memory=True in the DataLoader, or tensor.pin_memory(), and to(device, "
-     "non_blocking=True)"},
-    {"copy-in-step",
-     "copy in a torch.cuda.Stream of its own with non_blocking=True, copy less, or make the tensor "
-     "on the GPU"},
-    {"fp32-without-tensor",
-     "torch.set_float32_matmul_precision(\"high\") for TF32, or torch.autocast with BF16"},
-};
-
 /// In the order in which they run: what explains a range's kernels comes before what only says
 /// that they are slow. tests/script/check_findings.py compares it with docs/reference/findings.md.
 inline constexpr finding_rule finding_rules[] = {
@@ -187,33 +156,47 @@ inline constexpr finding_rule finding_rules[] = {
      deciding::nothing, &managed_memory, finding_part::kernels},
     {"launch-bound", "kernels launched one by one",
      "launch a CUDA graph of the step, fuse kernels, or give each launch more work",
-     deciding::nothing, &launch_bound, finding_part::launches},
+     deciding::nothing, &launch_bound, finding_part::launches, false,
+     "torch.compile(mode=\"reduce-overhead\") or torch.cuda.CUDAGraph for the step, a larger "
+     "batch, or fused=True in the optimizer"},
     {"wait-in-step", "waits of the host",
      "wait once a step, or use events between streams: the host can launch ahead meanwhile",
-     deciding::nothing, &wait_in_step, finding_part::waits},
+     deciding::nothing, &wait_in_step, finding_part::waits, false,
+     "keep results on the GPU, and read them every few steps: .item(), .cpu(), .tolist(), "
+     "nonzero() and printing a tensor wait for it"},
     {"stops-of-ranges", "ranges that stop the program",
      "nothing in the program: time its step without these ranges (llama.cpp: without "
      "ggml_ranges::attach), and keep them for what their kernels do",
      deciding::nothing, &stops_of_ranges, finding_part::waits},
     {"allocation-in-step", "allocations",
      "allocate before the loop, or use a pool: cudaMallocAsync with a release threshold",
-     deciding::nothing, &allocation_in_step, finding_part::allocations},
+     deciding::nothing, &allocation_in_step, finding_part::allocations, false,
+     "use the same sizes in each step, leave out torch.cuda.empty_cache(), and set "
+     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"},
     {"graph-rebuild", "CUDA graphs that are made again",
      "make the graph once and launch it in each step: keep what changes (positions, lengths) in "
      "device memory, or set it with cudaGraphExecKernelNodeSetParams or cudaGraphExecUpdate",
      deciding::nothing, &graph_rebuild, finding_part::graphs},
     {"host-work", "work on the CPU",
      "move the work to the GPU or to another thread, or launch the next kernels first",
-     deciding::nothing, &host_work, finding_part::host_work},
+     deciding::nothing, &host_work, finding_part::host_work, false,
+     "use workers of the DataLoader for the next batch; torch.compile or torch.cuda.CUDAGraph for "
+     "the Python code between kernels"},
     {"gap-between-ranges", "work on the CPU",
      "mark what the program does there with a range; move it to another thread, or launch first",
-     deciding::nothing, &gap_between_ranges, finding_part::host_work},
+     deciding::nothing, &gap_between_ranges, finding_part::host_work, false,
+     "mark what the program does there with torch.cuda.nvtx.range(), then let DataLoader workers "
+     "or another thread do it"},
     {"pageable-copy", "copies through pageable memory",
      "use pinned memory (cudaMallocHost) and cudaMemcpyAsync; leave on the GPU what can stay there",
-     deciding::nothing, &pageable_copy, finding_part::copies},
+     deciding::nothing, &pageable_copy, finding_part::copies, false,
+     "use pin_memory=True in the DataLoader, or tensor.pin_memory(), and "
+     "to(device, non_blocking=True)"},
     {"copy-in-step", "copies that no kernel hides",
      "overlap the copy with kernels in another stream, copy less, or leave the data on the GPU",
-     deciding::nothing, &copy_in_step, finding_part::copies},
+     deciding::nothing, &copy_in_step, finding_part::copies, false,
+     "copy in a torch.cuda.Stream of its own with non_blocking=True, copy less, or make the tensor "
+     "on the GPU"},
     {"device-copy", "copies within the GPU",
      "leave the data where it is: views, strides, buffers that change their roles, or the kernel "
      "before writes it there",
@@ -261,7 +244,8 @@ inline constexpr finding_rule finding_rules[] = {
      "warp or lane of their own, added at the end",
      deciding::findings, &atomics, finding_part::kernels, true},
     {"fp32-without-tensor", "FP32 products without tensor cores", "allow TF32, or use BF16",
-     deciding::findings, &fp32_without_tensor, finding_part::kernels, true},
+     deciding::findings, &fp32_without_tensor, finding_part::kernels, true,
+     "use torch.set_float32_matmul_precision(\"high\") for TF32, or torch.autocast with BF16"},
     {"fp16-without-tensor", "FP16 products without tensor cores",
      "use a library's product (cuBLAS), wmma or mma.sync instead of __hfma2", deciding::findings,
      &fp16_without_tensor, finding_part::kernels, true},

@@ -53,7 +53,7 @@ struct run_period {
   double steps = 0.0;          ///< that it is the mean of; 0: the run has none, and is the period
   bool names_between = false;  ///< whether reports of the run name the time between steps
   double first_ns = 0.0;       ///< of a first step that is apart, and in no part; 0 without one
-  double unrecorded_ns = 0.0;  ///< a step without recording, which makes it longer; 0: not known
+  double unrecorded_ns = 0.0;  ///< a step without recording; 0: not known, or as long
   bool knows_causes = false;   ///< whether idle time is known by cause, else it is one part
   std::string bound;           ///< what bounds the step, such as "launch-bound"; empty: not known
   std::string limit;           ///< where that is "GPU-bound" and units were counted: with these

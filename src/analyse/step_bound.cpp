@@ -10,6 +10,7 @@
 #include <strata/tables/kernel_table.hpp>
 #include "findings.hpp"
 #include "kernel_amounts.hpp"
+#include "kernel_names.hpp"
 #include "roofline.hpp"
 #include "rule_context.hpp"
 #include "speed_of_light.hpp"
@@ -42,10 +43,11 @@ class bound_sentence {
       return "The steps are empty, since a step ends with the block of STRATA_STEP(): put it first "
              "into the body of the loop.";
     if (!run_.in.source.traced) return longest_on_host();
-    if (lost_all_times(run_.in.source, run_.rows[0]))
+    if (lost_all_times(run_.in.source, steps))
       return "What bounds the " + std::string(steps.whole()) +
              " is not known: all times of the GPU's work were lost (" + run_.losses.device_text +
-             "), as an error of the GPU does.";
+             "). Most often the program met an error of CUDA: read its messages, or run it under "
+             "compute-sanitizer.";
     if (!run_.has_device_work())
       return was_recorded() ? "The GPU had nothing to do." : "Nothing was recorded: see problems.";
     // Work that overlaps the next step's is no part of this one.
@@ -365,8 +367,7 @@ class bound_sentence {
   /// a single one its name. A part, since kernels at the same time take more together than their
   /// range. Empty where none has much of the time.
   static std::string longest_kernel_text(std::map<std::string_view, double> const& times) {
-    constexpr double much = 0.2;        // of the time of the range's own kernels; chosen
-    constexpr std::size_t widest = 60;  // columns of a name
+    constexpr double much = 0.2;  // of the time of the range's own kernels; chosen
     double all = 0.0;
     double most = 0.0;
     std::string_view longest;
@@ -377,7 +378,7 @@ class bound_sentence {
       longest = kernel;
     }
     if (longest.empty() || most < much * all) return {};
-    std::string const name = shortened(longest, widest, 0);
+    std::string const name = kernel_text(longest);
     char const* const end = name == longest ? "." : "";  // an ellipsis ends a sentence
     if (times.size() == 1) return std::string(" Its kernel is ") + name + end;
     return std::string(" Its longest kernel is ") + name + ", " + percent_text(most / all) +

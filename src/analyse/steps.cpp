@@ -178,7 +178,7 @@ class step_details final : public steps_builder {
   bool is_seen_whole(std::size_t step) const noexcept {
     return !made_.period_of_gpu || is_followed(step);
   }
-  /// The part of one of these steps in a mean one; 0 where there is none, and all of them count.
+  /// What one step seen whole weighs in a mean step; 0 without any: then all steps count.
   double part_alone() const noexcept {
     double typical = 0.0;
     double whole = 0.0;

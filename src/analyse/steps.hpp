@@ -45,7 +45,7 @@ inline constexpr idle_cause_entry idle_cause_table[] = {
     {"allocation", "Allocation-bound", "while the host allocates and frees memory", "allocations"},
     {"graph", "Graph-bound", "while the host captures and instantiates CUDA graphs",
      "making CUDA graphs"},
-    {"copy", "Copy-bound", "while the host copies", "copies of the host"},
+    {"copy", "Copy-bound", "while the host issues copies", "calls that copy"},
     {"device", "Queue-bound", "between pieces of work that were launched already",
      "queued work not started"}};
 

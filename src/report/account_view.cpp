@@ -145,7 +145,7 @@ std::string unknown_text(report_input const& input) {
                                 input.account.period_ns);
   if (!most->about.empty()) text += ": " + most->about;
   text += ".";
-  if (most->tells.words.empty()) return text;  // the next command tells
+  if (most->tells.words.empty()) return text;  // the next command tells, where it is worth one
   return text + " What would tell more: " + std::string(most->tells.words) + ".";
 }
 

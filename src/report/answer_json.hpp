@@ -114,6 +114,7 @@ class answer_json {
     json_.number("period_ns", steps.period_ns());
     json_.boolean("without_first", steps.without_first);
     if (steps.early != 0) json_.integer("early_steps", steps.early);
+    if (page_ != nullptr) json_.boolean("times_lost", lost_all_times(input_.source, steps));
     json_.number("gpu_busy_ns", steps.gpu_busy_ns);
     json_.number("gpu_idle_ns", steps.gpu_idle_ns);
     json_.number("rangeless_busy_ns", steps.rangeless_busy_ns);

@@ -26,6 +26,7 @@ struct fleet_gauge {
 
 enum class fleet_metric : unsigned char {
   step,
+  step_unrecorded,
   step_busy,
   step_collectives,
   step_exposed_collectives,
@@ -49,8 +50,9 @@ enum class fleet_metric : unsigned char {
 /// By fleet_metric. A gauge may be added; none changes its meaning.
 inline constexpr fleet_gauge fleet_gauges[] = {
     {"strata.step.time", "s", "strata_step_seconds", "seconds",
-     "Time of a step, as it is without recording where that is known; of the whole run without "
-     "steps"},
+     "Time of a mean step; of the whole run without steps"},
+    {"strata.step.unrecorded", "s", "strata_step_unrecorded_seconds", "seconds",
+     "Time of a step that is not recorded, where recording makes steps longer"},
     {"strata.step.gpu_busy", "s", "strata_step_gpu_busy_seconds", "seconds",
      "Time of a mean step in which the GPU worked"},
     {"strata.step.collectives", "s", "strata_step_collectives_seconds", "seconds",

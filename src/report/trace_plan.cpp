@@ -189,9 +189,21 @@ void trace_plan::for_each_slice(Visit const& visit) {
           [](projected_range const& range) { return static_cast<int>(range.depth); });
 }
 
+std::uint64_t trace_plan::events_of(trace_slice const& slice) const noexcept {
+  constexpr std::size_t longest = 512;  // bytes of a path within one event; chosen
+  profile const& source = input_.source;
+  auto const at = static_cast<std::size_t>(slice.index);
+  std::uint32_t const node = slice.kind == slice_kind::range        ? source.ranges[at].node
+                             : slice.kind == slice_kind::driver     ? source.launches[at].node
+                             : slice.kind == slice_kind::kernel     ? source.kernels[at].node
+                             : slice.kind == slice_kind::projection ? projected_[at].node
+                                                                    : root_node;
+  return 1 + labels_.texts()[labels_.range(node).path].size() / longest;
+}
+
 template <class Visit>
 void trace_plan::for_each_time(Visit const& visit) {
-  for_each_slice([&](trace_slice const& slice) { visit(slice.begin, 1); });
+  for_each_slice([&](trace_slice const& slice) { visit(slice.begin, events_of(slice)); });
   for (memory_point const& point : input_.memory.timeline) visit(point.time, 1);
   for (span_record const& span : input_.source.spans) visit(span.begin, 2);
   for (use_track const& track : uses_)

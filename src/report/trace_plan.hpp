@@ -262,6 +262,10 @@ class trace_plan {
   template <class Visit>
   void for_each_time(Visit const& visit);
 
+  /// As how many events a slice counts: one with a path of kilobytes is several, so that a limit of
+  /// events is one of bytes too.
+  std::uint64_t events_of(trace_slice const& slice) const noexcept;
+
   /// Sets the latest cutoff below which at most max_events begin, by ever finer histograms.
   void limit(std::uint64_t max_events);
 

@@ -438,7 +438,7 @@ for word in re.findall(r'prove(?:_own)?\([^"\n]*"(\w+)"', rules):
     has_topic(word, "the rules' evidence")
 for word in """rules, Without this cause, problem, wrote, GPU idle, What helps most, Most to gain, No single limiter, Limiter,
     in general, outside ranges, at best, without recording, Its longest kernel, Each runs kernels, block[*], window, SM, waiting for launches,
-    queued work not started, copies of the host, waits of the host, allocations, making CUDA graphs, CPU code between launches, roof, declared work, best case, noise, verdict,
+    queued work not started, calls that copy, waits of the host, allocations, making CUDA graphs, CPU code between launches, roof, declared work, best case, noise, verdict,
     SLOWER, unsure, inconclusive, MFU, MBU, kept in L2, write-back, workspace, Only host times are known, unrecorded, all""".split(","):
     has_topic(" ".join(word.split()), "the outputs")
 # The same of comparisons and ranks: headers, beginnings of lines, rows that are no range, members of the JSON.

@@ -556,7 +556,10 @@ class run_outputs:
                 self.that(near(value * 1e9, row["time_ns"], 1e-3), f"{found.group(1)}: {value} s in the metrics, explain {row['time_ns']} ns")
         said = [value for key, value in self.metrics.items() if key.startswith("strata_tokens_per_second")]
         self.that(not said or f"{said[0]:,.0f}" == f"{step['tokens_per_second']:,.0f}", f"metrics: {said} tokens/s, findings.json {step['tokens_per_second']}")
-        self.that(near(self.step_metric * 1e9, step["usual_ns"]), "metrics: another step")
+        self.that(near(self.step_metric * 1e9, step["mean_ns"]), "metrics: another step")
+        unrecorded = [value for key, value in self.metrics.items() if key.startswith("strata_step_unrecorded_seconds")]
+        usual = [step["usual_ns"]] if step["usual_ns"] < step["mean_ns"] else []
+        self.that(len(unrecorded) == len(usual) and all(near(a * 1e9, b) for a, b in zip(unrecorded, usual)), f"metrics: {unrecorded} unrecorded, {usual}")
         gains = {
             one["rule"]: one["gain_ns_per_step"] for one in reversed(self.findings["findings"]) if one["shortens_step"]
         }

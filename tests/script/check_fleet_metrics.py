@@ -45,7 +45,7 @@ for recording in recordings:
     that(strict == older, f"{recording.stem}: the older parser reads other values")
     step = json.loads((folder / "findings.json").read_text(encoding="utf-8"))["step"]
     mine = [value for (name, _), value in strict.items() if name == "strata_step_seconds"]
-    that(len(mine) == 1 and abs(mine[0] * 1e9 / step["usual_ns"] - 1) < 1e-5, f"{recording.stem}: step {mine}, not {step['usual_ns']} ns")
+    that(len(mine) == 1 and abs(mine[0] * 1e9 / step["mean_ns"] - 1) < 1e-5, f"{recording.stem}: step {mine}, not {step['mean_ns']} ns")
     that(len(strict) > 10, f"{recording.stem}: {len(strict)} series")
     count += len(strict)
 that(len(recordings) >= 5, "recordings are missing")

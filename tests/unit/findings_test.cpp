@@ -995,10 +995,11 @@ TEST_CASE(
   answer const a(p.made);
   a.first_is("device-copy", "mlp");
   finding const& first = a.findings()[0];
-  has(first.title, "in 100 copies, while no kernel runs for 200 us, and the GPU is idle for 5");
+  has(first.title,
+      "in 100 copies, while no kernel runs for 200 us, and the GPU is idle for another 5");
   CHECK(first.advice.find("do all of them in one kernel") == 0);
   finding const* const of_host = a.find("copy-in-step");
-  CHECK((of_host == nullptr || of_host->cost_ns_per_step < 10 * us));
+  CHECK(of_host == nullptr);
 }
 
 TEST_CASE("device-copy: copies within the GPU and fills, where no kernel runs") {
@@ -1017,7 +1018,7 @@ TEST_CASE("device-copy: copies within the GPU and fills, where no kernel runs") 
   finding const& first = copied.findings()[0];
   CHECK(first.title ==
         "500 MiB a step are copied within the GPU in 1 copy, while no kernel runs for 600 us, and "
-        "the GPU is idle for 5.00 us");
+        "the GPU is idle for another 5.00 us");
   CHECK(first.cost_ns_per_step == doctest::Approx(600 * us).epsilon(0.01));
   CHECK(first.predicted_step_ns ==
         doctest::Approx(copied.steps().mean_ns - 600 * us).epsilon(0.02));

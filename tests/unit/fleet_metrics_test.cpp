@@ -85,7 +85,7 @@ TEST_CASE("metrics.prom has the mean step in seconds, its ranges and what limits
   };
   report_tables const tables(p.made);
   report_input const input = tables.input();
-  double const step = input.steps.usual_ns() * 1e-9;
+  double const step = input.steps.mean_ns * 1e-9;
   CHECK(value("strata_step_seconds", "") == doctest::Approx(step).epsilon(1e-5));
   CHECK(value("strata_steps", "") == 4.0);
   CHECK(value("strata_step_gpu_busy_seconds", "") ==

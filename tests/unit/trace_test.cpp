@@ -334,6 +334,21 @@ TEST_CASE("a limit keeps the first part and says so") {
   }
 }
 
+TEST_CASE("a limit of events is one of bytes: those with long paths count more") {
+  trace_options options;
+  options.max_events = 1000;
+  report_sample s = gpu_sample(12, 20);
+  std::size_t const bytes = trace_text(s, options).size();
+  std::size_t named = 0;
+  for (range_row& row : s.tree) {
+    if (row.path.empty()) continue;
+    row.path.insert(0, std::string(2000, 'x') + "/");
+    named += row.path.size();
+  }
+  std::size_t const longer = trace_text(s, options).size();
+  CHECK(longer < bytes + named + 1000 / 4 * 2100);  // 1 + 2000 / 512 events each
+}
+
 TEST_CASE("the words are those of PyTorch's profiler") {
   report_sample s = gpu_sample();
   s.source.environment.rank = 3;

@@ -30,8 +30,7 @@ class kept_reports {
     }
   }
 
-  /// One was written. `keep` not 0: so many stay, the last ones. Only files that were written here
-  /// are removed.
+  /// One was written. `keep` not 0: so many stay, the last ones. Only this session's files go.
   void add(output_directory const& made, vec<std::string> const& files, std::size_t keep) {
     next_ = made.number() + 1;
     if (keep == 0) return;

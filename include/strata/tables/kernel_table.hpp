@@ -79,7 +79,8 @@ class kernel_table_builder {
   }
 
  private:
-  struct name_texts : kernel_texts {
+  struct name_texts {
+    kernel_texts names;
     collective_kind collective;
     bool known = false;
   };
@@ -125,9 +126,9 @@ class kernel_table_builder {
   name_texts const& texts_of(std::uint32_t name) {
     name_texts& texts = texts_[name - 1];
     if (!texts.known) {
-      static_cast<kernel_texts&>(texts) = kernel_texts(source_.kernel_names[name - 1].mangled);
-      texts.collective =
-          collective_named(texts.short_name, texts.whole, source_.environment.collectives);
+      texts.names = kernel_texts(source_.kernel_names[name - 1].mangled);
+      texts.collective = collective_named(texts.names.short_name, texts.names.whole,
+                                          source_.environment.collectives);
       texts.known = true;
     }
     return texts;
@@ -137,6 +138,9 @@ class kernel_table_builder {
     constexpr std::uint64_t most = (std::numeric_limits<std::uint32_t>::max)();
     return static_cast<std::uint32_t>(value < most ? value : most);
   }
+
+  /// Of two values in the middle the lower one is the median.
+  static constexpr double lower_half = 0.5 - 1e-9;
 
   kernel_row make_row(kernel_sums const& sums) {
     range_row const& range = tree_.rows()[sums.node];
@@ -151,15 +155,15 @@ class kernel_table_builder {
     if (row.name != no_reference) {
       name_texts const& texts = texts_of(row.name);
       row.mangled = source_.kernel_names[row.name - 1].mangled;
-      row.demangled = texts.whole;
-      row.short_name = texts.short_name;
+      row.demangled = texts.names.whole;
+      row.short_name = texts.names.short_name;
       row.collective = texts.collective;
     }
     row.collective = collective_in(row.path, row.collective);
     row.blocks_min = static_cast<std::uint64_t>(sums.blocks.minimum());
     row.blocks_max = static_cast<std::uint64_t>(sums.blocks.maximum());
     row.blocks_mean = sums.blocks.mean();
-    row.blocks_median = static_cast<std::uint64_t>(sums.blocks.quantile(0.5 - 1e-9));
+    row.blocks_median = static_cast<std::uint64_t>(sums.blocks.quantile(lower_half));
     row.block_threads_min = narrowed(sums.block_threads_min);
     row.block_threads_max = narrowed(sums.block_threads_max);
     row.warps_per_block = static_cast<double>(sums.warps) / count;

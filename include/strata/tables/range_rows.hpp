@@ -273,8 +273,7 @@ class row_layout {
   bool leads(std::size_t node) const noexcept { return kept_[node] && leaders_[node] == node; }
 
   void number_rows() {
-    // A leader comes after the leader of its parent, so a parent's numbers are final before a
-    // child's.
+    // A leader comes after that of its parent, whose numbers are final before its own.
     vec<std::uint32_t> sizes(nodes(), 1);
     std::size_t count = 1;
     for (std::size_t i = nodes(); --i > 0;) {

@@ -321,7 +321,7 @@ class range_table {
     add_row({{console_text(label(i)), {}, row.depth - 1}, {limiter(i)}}, values);
   }
 
-  /// Its busy time is known where no work overlapped: then it is the sum, else the timeline's.
+  /// Its busy time: the sum where no work overlapped, else what the timeline tells.
   void add_outside() {
     device_work const& all = rows_[0].total;
     bool const apart = all.kernel_ns + all.copy_ns == rows_[0].gpu_busy_ns;

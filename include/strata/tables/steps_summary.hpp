@@ -289,6 +289,12 @@ class step_amounts {
   double all_busy_ns_ = 0.0;
 };
 
+/// Whether the device worked and no time of it is known, as after an error of CUDA.
+inline bool lost_all_times(profile const& source, steps_summary const& steps) noexcept {
+  return source.losses.timestamps_lost > 0 && source.kernels.size() + source.copies.size() > 0 &&
+         !(steps.active_busy_ns > 0.0) && !(steps.gpu_busy_ns > 0.0);
+}
+
 }  // namespace detail
 STRATA_END
 

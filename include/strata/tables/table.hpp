@@ -102,7 +102,7 @@ inline std::string device_text(table_input const& input) {
   auto const add = [&text](std::string_view part) { add_part(text, part, " | "); };
   if (!input.source.traced) {
     add("host times only");
-  } else if (!(steps.gpu_busy_ns > 0.0) && input.source.losses.timestamps_lost > 0) {
+  } else if (lost_all_times(input.source, steps)) {
     add("times of the GPU lost");
   } else {
     double const busy_ns = steps.period_busy_ns();

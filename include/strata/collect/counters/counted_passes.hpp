@@ -77,8 +77,7 @@ class counter_readout {
 };
 
 /// One configuration of a plan after the other, each counted in as many passes as CUPTI needs: what
-/// the collectors of ranges and of kernels share. What is counted has a number, under which it is
-/// pushed.
+/// the collectors of ranges and of kernels share. What is counted is pushed under its number.
 class counted_passes : public pass_driver {
  public:
   /// How many steps count.

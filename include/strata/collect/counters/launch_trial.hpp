@@ -42,10 +42,10 @@ class launch_turn {
 /// are for the one that drives the steps.
 class launch_trial : uncopied {
  public:
-  /// `is_collective`: of a kernel by its mangled name, with what `told` points to.
-  using collective_test = bool (*)(void const* told, char const* mangled);
-  launch_trial(trace_control& trace, collective_test is_collective, void const* told) noexcept
-      : trace_(trace), is_collective_(is_collective), told_(told) {}
+  /// `is_collective` says whether a mangled name is a collective's; it gets `context`.
+  using collective_test = bool (*)(void const* context, char const* mangled);
+  launch_trial(trace_control& trace, collective_test is_collective, void const* context) noexcept
+      : trace_(trace), is_collective_(is_collective), context_(context) {}
 
   void begin() noexcept {
     turn_.end();
@@ -91,7 +91,7 @@ class launch_trial : uncopied {
  private:
   bool launches_collective(gated_call const& call) const noexcept {
     char const* const name = call.call == nullptr ? nullptr : call.call->symbol_name;
-    return name != nullptr && call.kind == api_kind::launch && is_collective_(told_, name);
+    return name != nullptr && call.kind == api_kind::launch && is_collective_(context_, name);
   }
   void fail() noexcept {
     failed_in_.store(recorder::work_node());
@@ -105,7 +105,7 @@ class launch_trial : uncopied {
 
   trace_control& trace_;
   collective_test is_collective_;
-  void const* told_;
+  void const* context_;
   system_mutex mutex_;  // of what is known
   flat_map<std::uint64_t, bool> known_;
   bool passed_ = false;

@@ -178,8 +178,7 @@ class cupti_client {
 
   enum class calls_apart : unsigned char { none, under_way, given_up };
 
-  /// Captures, and instantiations: by the flags of these it is known which graphs the device may
-  /// launch.
+  /// Captures, and instantiations: their flags say which graphs the device may launch.
   static bool begins_graphs(api_kind kind) noexcept {
     return makes_graphs(kind) && !changes_graphs(kind);
   }

@@ -296,8 +296,7 @@ struct cupti_library : cupti_file {
 
   /// Subscribes while the driver loads an injected library, within cuInit: the driver may not be
   /// called then, CUPTI may. `first_context` is called when the program makes a CUDA context, which
-  /// comes before all work. Returns why there is no subscription; empty when there is. Threads:
-  /// one.
+  /// comes before all work. Returns why there is no subscription, or nothing. Threads: one.
   static std::string subscribe_early(void (*first_context)());
 
  private:

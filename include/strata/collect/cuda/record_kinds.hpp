@@ -22,7 +22,7 @@ constexpr To narrow(From value) noexcept {
   return static_cast<To>(wide < most ? wide : most);
 }
 
-/// What a number of CUPTI's stands for in a list by these numbers; the first one beyond it.
+/// What a number of CUPTI's stands for in a list by these numbers; beyond it, the list's first.
 template <class Kind, std::size_t Count, class Number>
 constexpr Kind of_number(Kind const (&kinds)[Count], Number number) noexcept {
   auto const position = static_cast<std::size_t>(number);

@@ -268,8 +268,7 @@ class overflow_log {
 /// Host time of one thread's calls directly below places that it inherited. Threads: one.
 class inherited_sums {
  public:
-  /// Units: ticks. `from` is the range that the thread itself was in. False where there is no
-  /// memory.
+  /// Units: ticks. `from` is the range that the thread was in. False without memory.
   bool add(std::uint32_t node, std::uint32_t from, std::int64_t duration) noexcept {
     if (!positions_.make_room() || !sums_.make_room(1)) return false;
     std::uint32_t& position = positions_[std::uint64_t{node} << 32 | from];
