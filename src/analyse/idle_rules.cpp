@@ -427,25 +427,32 @@ std::string copies_title(rule_context const& run, copy_time const& downloads,
          time_text(alone_ns);
 }
 
-/// The idle time of copies in a row's steps, where most of these are copies within the device and
-/// fills, and the calls of the host's copies take less than half of that time. Else 0.
-double idle_of_device_copies(rule_context const& run, std::uint32_t row) {
+/// By row: the idle time of copies in its steps, where most of these are copies within the device
+/// and fills, and the calls of the host's copies take less than half of that time. Else 0.
+std::vector<double> idle_of_device_copies(rule_context const& run) {
   constexpr double mostly = 8.0;  // times as many as copies of the host; chosen
-  double calls = 0.0;
-  double host_calls = 0.0;
-  double host_ns = 0.0;
-  double idle_ns = 0.0;
+  struct copies_of_row {
+    double calls = 0.0;
+    double host_calls = 0.0;
+    double host_ns = 0.0;
+  };
+  std::vector<copies_of_row> copies(run.rows.size());
+  std::vector<double> idle(run.rows.size(), 0.0);
   for (device_copy_time const& time : run.in.steps.device_copies)
-    if (time.row == row) calls += time.copies + time.fills;
+    copies[time.row].calls += time.copies + time.fills;
   for (copy_time const& time : run.in.steps.copies) {
-    if (time.row != row) continue;
-    host_calls += time.count;
-    host_ns += time.call_ns;
+    copies[time.row].host_calls += time.count;
+    copies[time.row].host_ns += time.call_ns;
   }
   for (idle_time const& time : run.in.steps.idle)
-    if (time.row == row && time.cause == idle_cause::copy)
-      idle_ns += run.in.steps.own_idle_ns(time.ns);
-  return calls > 0.0 && calls >= mostly * host_calls && host_ns < 0.5 * idle_ns ? idle_ns : 0.0;
+    if (time.cause == idle_cause::copy) idle[time.row] += run.in.steps.own_idle_ns(time.ns);
+  for (std::size_t row = 0; row < idle.size(); ++row) {
+    copies_of_row const& own = copies[row];
+    bool const are_theirs =
+        own.calls > 0.0 && own.calls >= mostly * own.host_calls && own.host_ns < 0.5 * idle[row];
+    if (!are_theirs) idle[row] = 0.0;
+  }
+  return idle;
 }
 
 enum class host_memory : std::uint8_t { pinned, pageable };
@@ -533,8 +540,10 @@ class copy_finder {
     for (idle_time const& time : idle_times)
       if (time.cause == idle_cause::copy)
         idle[time.row] += between ? time.ns : run_.in.steps.own_idle_ns(time.ns);
-    for (copy_time const& time : list)
-      if (!between && idle_of_device_copies(run_, time.row) > 0.0) idle[time.row] = 0.0;
+    if (!between) {
+      std::vector<double> const others = idle_of_device_copies(run_);
+      for (std::size_t row = 0; row < idle.size(); ++row) idle[row] -= others[row];
+    }
     for (copy_time const& time : list) {
       double const idle_ns = time.in_place ? 0.0 : std::exchange(idle[time.row], 0.0);
       double cost = time.alone_ns + idle_ns;
@@ -699,8 +708,9 @@ rule_result device_copy(rule_context const& run) {
   rule_result made;
   device_copy_time all;
   double all_idle_ns = 0.0;
+  std::vector<double> const idle = idle_of_device_copies(run);
   for (device_copy_time const& time : run.in.steps.device_copies) {
-    double const idle_ns = idle_of_device_copies(run, time.row);
+    double const idle_ns = idle[time.row];
     if (!run.is_judged(time.row) || !run.is_worth(time.alone_ns + idle_ns)) continue;
     all_idle_ns += idle_ns;
     all.copies += time.copies;

@@ -190,8 +190,9 @@ TEST_CASE("a killed program leaves what it had recorded up to the last second") 
     { STRATA_RANGE("load"); }
     pause_ms(600);         // the first piece is of the host alone
     STRATA_RANGE("main");  // never ends
-    (void)fake_malloc(4096, 1 << 20, 3, 0);
     for (int i = 0;; ++i) {
+      // Not once: on a busy machine CUPTI may come only after the first one.
+      if (i % 100 == 0) (void)fake_malloc(4096u * (1 + static_cast<unsigned>(i)), 1 << 20, 3, 0);
       step(i, 20'000);
       t.shared->launched += 2;
       pause_ms(1);
@@ -211,7 +212,7 @@ TEST_CASE("a killed program leaves what it had recorded up to the last second") 
   CHECK(found.launches.size() >= two_seconds_before);
   CHECK(found.ranges.size() >= two_seconds_before);
   CHECK(found.steps.size() >= two_seconds_before / 2);
-  CHECK(found.memory.size() == 1);
+  CHECK(found.memory.size() >= 1);
   CHECK(found.threads.size() == 1);
   CHECK(found.environment.devices.size() == 1);
   CHECK(found.environment.options.find("formats=recording") != std::string::npos);
