@@ -53,6 +53,11 @@ enum class finding_part : std::uint8_t {
   graphs,  ///< what makes and changes CUDA graphs
   order    ///< the times in which streams wait for each other
 };
+/// Whether it is what the host does beside launches and waits: without it the host launches sooner.
+constexpr bool is_of_host(finding_part part) noexcept {
+  return part == finding_part::host_work || part == finding_part::allocations ||
+         part == finding_part::graphs;
+}
 constexpr std::string_view to_string(finding_part part) noexcept {
   constexpr std::string_view names[] = {"none",      "kernels", "kernels",     "copies", "launches",
                                         "host work", "waits",   "allocations", "graphs", "kernels"};

@@ -379,7 +379,7 @@ class bound_sentence {
     }
     if (longest.empty() || most < much * all) return {};
     std::string const name = kernel_text(longest);
-    char const* const end = name == longest ? "." : "";  // an ellipsis ends a sentence
+    char const* const end = ends_with(name, ellipsis) ? "" : ".";
     if (times.size() == 1) return std::string(" Its kernel is ") + name + end;
     return std::string(" Its longest kernel is ") + name + ", " + percent_text(most / all) +
            " of its kernels' time.";

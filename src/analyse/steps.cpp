@@ -44,8 +44,10 @@ class step_details final : public steps_builder {
 
   void begin_sweep() override {
     host_.emplace(source_, first_ == 0 ? lost_time : steps_[first_].begin);
-    part_between_ = part_between();
-    part_alone_ = part_alone();
+    // Idle time between two steps is recorded once less than steps are, in each window.
+    part_between_ = weight_of([this](std::size_t step) { return follows_on_device(step); }, part_);
+    // Without a step that is seen whole all of them count: see alone_ns.
+    part_alone_ = weight_of([this](std::size_t step) { return is_seen_whole(step); }, 0.0);
     join_kernels();
     look_at_streams();
     list_typical();
@@ -161,33 +163,24 @@ class step_details final : public steps_builder {
     return made_.period_of_gpu && step > first_ && is_followed(step - 1);
   }
 
-  /// Idle time between two steps is recorded once less than steps are, in each window.
-  double part_between() const noexcept {
+  /// What one of the typical steps that `takes` is true of weighs in a mean step; `otherwise` where
+  /// it is true of none.
+  template <class Takes>
+  double weight_of(Takes takes, double otherwise) const {
     double typical = 0.0;
-    double following = 0.0;
+    double taken = 0.0;
     for (std::size_t i = first_; i < steps_.size(); ++i) {
       if (!is_typical(static_cast<std::uint32_t>(i))) continue;
       typical += 1.0;
-      if (follows_on_device(i)) following += 1.0;
+      if (takes(i)) taken += 1.0;
     }
-    return following > 0.0 ? part_ * typical / following : part_;
+    return taken > 0.0 ? part_ * typical / taken : otherwise;
   }
 
   /// Whether all that ran beside the work of a step was recorded: what the next one would launch
   /// was not, where a window ends.
   bool is_seen_whole(std::size_t step) const noexcept {
     return !made_.period_of_gpu || is_followed(step);
-  }
-  /// What one step seen whole weighs in a mean step; 0 without any: then all steps count.
-  double part_alone() const noexcept {
-    double typical = 0.0;
-    double whole = 0.0;
-    for (std::size_t i = first_; i < steps_.size(); ++i) {
-      if (!is_typical(static_cast<std::uint32_t>(i))) continue;
-      typical += 1.0;
-      if (is_seen_whole(i)) whole += 1.0;
-    }
-    return whole > 0.0 ? part_ * typical / whole : 0.0;
   }
   /// The time of a mean step in which no kernel ran beside the work of a step.
   double alone_ns(std::size_t step, std::int64_t begin, std::int64_t end) const {

@@ -140,9 +140,7 @@ double most_gain(finding const& cause, step_analysis const& steps) noexcept {
     if (range.part == finding_part::order) return cost + steps.idle_of(idle_cause::device);
   }
   for (finding_range const& range : cause.ranges)
-    if (range.part != finding_part::host_work && range.part != finding_part::allocations &&
-        range.part != finding_part::graphs)
-      return cost;
+    if (!is_of_host(range.part)) return cost;
   return std::max(cost, idle_ns(steps));
 }
 
@@ -150,9 +148,7 @@ double most_gain(finding const& cause, step_analysis const& steps) noexcept {
 inline bool is_of_host(finding const& cause) noexcept {
   for (finding_range const& range : cause.ranges) {
     bool const launches = range.part == finding_part::launches || range.part == finding_part::waits;
-    if (!launches && range.part != finding_part::host_work &&
-        range.part != finding_part::allocations && range.part != finding_part::graphs)
-      return false;
+    if (!launches && !is_of_host(range.part)) return false;
   }
   return !cause.ranges.empty();
 }

@@ -81,11 +81,8 @@ std::string what_stays(finding_view const& view, step_analysis const& steps) {
 /// ": 2.05 ms of other idle time ends with it, since the host launches sooner."
 std::string other_waits(finding_view const& view) {
   finding const& found = *view.found;
-  finding_part const part = found.ranges.front().part;
-  bool const is_of_host = part == finding_part::host_work || part == finding_part::allocations ||
-                          part == finding_part::graphs;
   return ": " + time_text(view.gain_ns - found.taken_ns()) + " of other idle time ends with it" +
-         (is_of_host ? ", since the host launches sooner." : ".");
+         (is_of_host(found.ranges.front().part) ? ", since the host launches sooner." : ".");
 }
 
 std::string prediction_of(finding_view const& view, step_analysis const& steps) {

@@ -192,11 +192,11 @@ void trace_plan::for_each_slice(Visit const& visit) {
 std::uint64_t trace_plan::events_of(trace_slice const& slice) const noexcept {
   constexpr std::size_t longest = 512;  // bytes of a path within one event; chosen
   profile const& source = input_.source;
-  auto const at = static_cast<std::size_t>(slice.index);
-  std::uint32_t const node = slice.kind == slice_kind::range        ? source.ranges[at].node
-                             : slice.kind == slice_kind::driver     ? source.launches[at].node
-                             : slice.kind == slice_kind::kernel     ? source.kernels[at].node
-                             : slice.kind == slice_kind::projection ? projected_[at].node
+  std::uint32_t const index = slice.index;
+  std::uint32_t const node = slice.kind == slice_kind::range        ? source.ranges[index].node
+                             : slice.kind == slice_kind::driver     ? source.launches[index].node
+                             : slice.kind == slice_kind::kernel     ? source.kernels[index].node
+                             : slice.kind == slice_kind::projection ? projected_[index].node
                                                                     : root_node;
   return 1 + labels_.texts()[labels_.range(node).path].size() / longest;
 }

@@ -674,15 +674,21 @@ TEST_CASE("bus bandwidth of a collective, and the link that it takes") {
   }
 }
 
+/// A range of NCCL's in the last of three steps. Returns: its node.
+static std::uint32_t call_in_last_step(rank_program& p, std::uint32_t parent, char const* name,
+                                       double bytes) {
+  std::uint32_t const node = p.node(parent, name);
+  range_record& made = p.call(node, 11'400, 11'410);
+  made.step = 2;
+  if (bytes > 0) p.describe(made).bytes = bytes;
+  return node;
+}
+
 TEST_CASE("ranges of NCCL's plugin tell the ranks of a communicator, where they agree") {
   rank_program p = three_steps();
   p.made.kernel_names.push_back({"_Z29ncclDevKernel_Broadcast_RINGPv"});
   auto const call = [&p](std::uint32_t parent, char const* name, double bytes = 0) {
-    std::uint32_t const node = p.node(parent, name);
-    range_record& made = p.call(node, 11'400, 11'410);
-    made.step = 2;
-    if (bytes > 0) p.describe(made).bytes = bytes;
-    return node;
+    return call_in_last_step(p, parent, name, bytes);
   };
   std::uint32_t const reduced = call(root_node, "NCCL:ncclAllReduce", 600);
   call(reduced, "NCCL:AllReduce RING LL128 (16 channels of 8 ranks)");
@@ -715,11 +721,7 @@ TEST_CASE("a group of sends and receives has the bytes of the way that has more"
   p.made.kernel_names.push_back({"_Z22ncclDevKernel_SendRecvPv"});
   auto const send = static_cast<std::uint32_t>(p.made.kernel_names.size());
   auto const call = [&p](std::uint32_t parent, char const* name, double bytes = 0) {
-    std::uint32_t const node = p.node(parent, name);
-    range_record& made = p.call(node, 11'400, 11'410);
-    made.step = 2;
-    if (bytes > 0) p.describe(made).bytes = bytes;
-    return node;
+    return call_in_last_step(p, parent, name, bytes);
   };
   std::uint32_t const pipe = call(root_node, "pipe");
   std::uint32_t const reduced = call(root_node, "reduced");

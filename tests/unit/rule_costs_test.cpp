@@ -388,6 +388,20 @@ TEST_CASE("the sentence: GPU-bound from 70 % on, by the range with the most work
   CHECK(bound(300 * us).find("CPU-bound") == 0);
 }
 
+TEST_CASE("the sentence: a kernel whose template arguments are left out ends it with a full stop") {
+  std::string const arguments = "<" + std::string(70, 'x') + ">";
+  for (bool const is_long : {false, true}) {
+    program p;
+    p.made.kernel_names[0].mangled = (is_long ? std::string(70, 'k') : "reduce") + arguments;
+    p.run(8, [&] {
+      p.in(p.attention, [&](std::uint32_t row) { p.kernel_of(row, 1000 * us); });
+      p.wait();
+    });
+    std::string const bound = answer(p.made).input.findings.bound;
+    has(bound, is_long ? "kkk\xE2\x80\xA6" : " Its kernel is reduce.");
+  }
+}
+
 TEST_CASE("the sentence: what recording adds to a step is no idle time of the program's") {
   auto const bound = [](std::uint64_t unrecorded, double unrecorded_ns) {
     program p;
