@@ -80,6 +80,18 @@ TEST_CASE("the narrowest of a few samples is taken") {
   CHECK(sample.other <= 500);
 }
 
+TEST_CASE("a thread that waits within one reading makes the sample no wider") {
+  constexpr std::int64_t wait_ns = 20'000'000;
+  int calls = 0;
+  clock_sample const sample = sample_clock(tick_source{}, [&] {
+    if (++calls == 2) std::this_thread::sleep_for(std::chrono::nanoseconds(wait_ns));
+    return monotonic_ns();
+  });
+  CHECK(sample.before - sample.after < wait_ns);
+  CHECK(sample.other >= sample.after);
+  CHECK(sample.other <= sample.before);
+}
+
 TEST_CASE("ticks to ns") {
   tick_converter const c({1000, 50}, {3000, 1050});  // half a ns a tick
   CHECK(c.ns_per_tick() == 0.5);

@@ -61,8 +61,8 @@ class timed_run {
   void set_clock(std::int64_t by) { clock_ += by; }
   /// As CUPTI's buffers do when one is delivered. On a busy machine that may have taken `width`.
   void look_at_clock(std::int64_t width = 0) {
-    detail::clock_sample sample{first_ + now, clock_ + now};
-    (void)store_.clock().read(sample, 1 + now - width, 1 + now + width);
+    detail::clock_sample sample{first_ + now, clock_ + now, 1 + now - width, 1 + now + width};
+    (void)store_.clock().read(sample);
     bridge_.add(sample);
   }
 

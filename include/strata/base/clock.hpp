@@ -110,24 +110,26 @@ class tick_source {
   bool counter_;
 };
 
-/// Ticks and a second clock, read as near to each other as a few tries allow.
+/// Ticks and a second clock, read as near to each other as a few tries allow, between two moments
+/// of monotonic_ns().
 struct clock_sample {
   std::int64_t ticks = 0;
   std::int64_t other = 0;
+  std::int64_t after = 0;
+  std::int64_t before = 0;
 };
 
 template <class Clock>
 clock_sample sample_clock(tick_source const& source, Clock const& other) noexcept {
   clock_sample best;
-  std::int64_t narrowest = 0;
   for (int i = 0; i < 5; ++i) {
-    std::int64_t const before = source.now();
+    std::int64_t const after = monotonic_ns();
+    std::int64_t const first = source.now();
     std::int64_t const between = other();
-    std::int64_t const after = source.now();
-    if (i == 0 || after - before < narrowest) {
-      narrowest = after - before;
-      best = {before + narrowest / 2, between};
-    }
+    std::int64_t const last = source.now();
+    std::int64_t const before = monotonic_ns();
+    if (i == 0 || before - after < best.before - best.after)
+      best = {first + (last - first) / 2, between, after, before};
   }
   return best;
 }

@@ -299,13 +299,11 @@ class live_sampling : uncopied {
 
   /// Each second, and at the begin and end. Source: cuptiGetTimestamp.
   void read_clock(bool at_once) {
-    std::int64_t const after = monotonic_ns();
-    if (!at_once && after < own_.next_clock_ns) return;
+    if (!at_once && monotonic_ns() < own_.next_clock_ns) return;
     clock_sample sample = cupti_library::get().sample_clocks(recorder::instance().clock());
-    std::int64_t const before = monotonic_ns();
-    (void)own_.clock.read(sample, after, before);
+    (void)own_.clock.read(sample);
     own_.bridge.add(sample);
-    own_.next_clock_ns = before + second_ns;
+    own_.next_clock_ns = sample.before + second_ns;
   }
 
   /// So that a batch has some hundred samples, and the hardware's buffer is never near its end.

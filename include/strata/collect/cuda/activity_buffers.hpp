@@ -197,14 +197,12 @@ class activity_buffers {
   void sample_clocks(bool needed = true) {
     system_lock const asking(asking_);
     if (!cupti_.has_callbacks) return;
-    std::int64_t const after = monotonic_ns();
     clock_sample sample = library_->sample_clocks(recorder::instance().clock());
-    std::int64_t const before = monotonic_ns();
     system_lock lock(store_.mutex());
-    bool const was_set = store_.clock().read(sample, after, before);
+    bool const was_set = store_.clock().read(sample);
     if (!needed && !was_set) return;
     bridge_.add(sample);
-    next_sample_.store(before + 1'000'000'000, memory_order_relaxed);
+    next_sample_.store(sample.before + 1'000'000'000, memory_order_relaxed);
   }
 
   /// Has CUPTI deliver what it holds. No lock is held here: CUPTI calls back from within.

@@ -26,13 +26,13 @@ class record_clock {
     era_[0] = {1, INT64_MAX - larger(offset(), std::int64_t{0}), offset(), 0, 0};
   }
 
-  /// The clock is read; its time becomes a continued one. `after` and `before` are times of
-  /// CLOCK_MONOTONIC around that. Returns: whether it was set, back or forth, since the last call.
-  bool read(clock_sample& sample, std::int64_t after, std::int64_t before) noexcept {
-    bool const was_set_back = clock_.read(sample.other, after, before);
+  /// The clock was read; its time becomes a continued one. Returns: whether it was set, back or
+  /// forth, since the last call.
+  bool read(clock_sample& sample) noexcept {
+    bool const was_set_back = clock_.read(sample.other, sample.after, sample.before);
     bool const was_set = clock_.close_gap() || was_set_back;
     sample.other = clock_.continued(sample.other);
-    std::int64_t const width = before - after;
+    std::int64_t const width = sample.before - sample.after;
     if (was_set && has_read_) {
       std::int64_t const unknown = width_ + width;  // the step of the clock is within both readings
       eras_ = smaller(eras_ + 1, max_eras);
