@@ -169,25 +169,16 @@ class account_builder {
       hidden_[time.row] += time.ns - time.alone_ns;
     for (std::size_t row = 0; row < rows_.size(); ++row)
       copies_alone_ns_ += larger(0.0, copies_alone_ns(row) - of_host[row]);
-    // Findings about copies cost them and what the device is idle meanwhile, which is a part of its
-    // own here.
-    std::vector<double> idle(rows_.size(), 0.0);
-    for (idle_time const& time : steps_.idle)
-      if (time.cause == idle_cause::copy) idle[time.row] += steps_.own_idle_ns(time.ns);
-    std::vector<double> idle_between(rows_.size(), 0.0);
-    for (idle_time const& time : steps_.idle_between)
-      if (time.cause == idle_cause::copy) idle_between[time.row] += time.ns;
+    // Findings about copies cost the idle time meanwhile too, which is a part of its own.
     for (std::size_t i = 0; i < findings_.findings.size(); ++i)
       for (finding_range const& range : findings_.findings[i].ranges) {
         if (!(range.cost_ns_per_step > 0.0) || range.row >= rows_.size()) continue;
         row_cause const cause{i, range.cost_ns_per_step, range.kernel};
         if (range.part == finding_part::kernels || range.part == finding_part::order)
           causes_[range.row].push_back(cause);
-        else if (range.part == finding_part::copies && range.between)
-          copies_between_[range.row].push_back(
-              {i, cause.ns - std::exchange(idle_between[range.row], 0.0)});
         else if (range.part == finding_part::copies)
-          copies_[range.row].push_back({i, cause.ns - std::exchange(idle[range.row], 0.0)});
+          (range.between ? copies_between_ : copies_)[range.row].push_back(
+              {i, cause.ns - range.idle_ns});
         else if (range.part == finding_part::kernels_below)
           add_below(range, i);
       }
@@ -475,10 +466,16 @@ class account_builder {
     static_assert(sizeof(parts) / sizeof(parts[0]) == idle_causes);
     finding_part const wanted = parts[static_cast<std::size_t>(time.cause)];
     if (wanted == finding_part::none) return account_part::none;
+    std::size_t found = account_part::none;
+    double most_idle_ns = -1.0;  // a row may have findings of several copies
     for (std::size_t i = 0; i < findings_.findings.size(); ++i)
       for (finding_range const& range : findings_.findings[i].ranges)
-        if (range.part == wanted && range.row == time.row && range.between == between) return i;
-    return account_part::none;
+        if (range.part == wanted && range.row == time.row && range.between == between &&
+            range.idle_ns > most_idle_ns) {
+          found = i;
+          most_idle_ns = range.idle_ns;
+        }
+    return found;
   }
 
   // --- unknown ---

@@ -41,7 +41,7 @@ finding finding_of(finding_rule const& rule, std::string_view advice, rule_resul
   made.needs = std::string(seen.needs);
   made.part = seen.part.value_or(rule.part);
   made.ranges.push_back({made.path, made.row, made.cost_ns_per_step, made.part, seen.between,
-                         std::move(seen.kernel), seen.launches, seen.best_ns});
+                         std::move(seen.kernel), seen.launches, seen.best_ns, seen.idle_ns});
   return made;
 }
 

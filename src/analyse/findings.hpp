@@ -75,6 +75,7 @@ struct finding_range {
   double launches = 0.0;    ///< the part of its own launches that goes too, from 0 to 1
   /// What may go of its kernels' time at best, in ns of a step; 0 where no more than the cost may.
   double best_ns = 0.0;
+  double idle_ns = 0.0;  ///< of copies: the part of the cost in which the device is idle
 };
 
 /// What is wrong, in all ranges that have it, and what it costs.

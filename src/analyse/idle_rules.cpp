@@ -428,7 +428,8 @@ std::string copies_title(rule_context const& run, copy_time const& downloads,
 }
 
 /// By row: the idle time of copies in its steps, where most of these are copies within the device
-/// and fills, and the calls of the host's copies take less than half of that time. Else 0.
+/// and fills, and the calls of the host's copies take less than half of it beside their copies.
+/// Else 0.
 std::vector<double> idle_of_device_copies(rule_context const& run) {
   constexpr double mostly = 8.0;  // times as many as copies of the host; chosen
   struct copies_of_row {
@@ -442,7 +443,7 @@ std::vector<double> idle_of_device_copies(rule_context const& run) {
     copies[time.row].calls += time.copies + time.fills;
   for (copy_time const& time : run.in.steps.copies) {
     copies[time.row].host_calls += time.count;
-    copies[time.row].host_ns += time.call_ns;
+    copies[time.row].host_ns += larger(0.0, time.call_ns - time.ns);  // the device copies meanwhile
   }
   for (idle_time const& time : run.in.steps.idle)
     if (time.cause == idle_cause::copy) idle[time.row] += run.in.steps.own_idle_ns(time.ns);
@@ -567,6 +568,7 @@ class copy_finder {
       idle_ns_ += idle_ns;
       candidate seen = run_.candidate_of(time.row, cost);
       seen.between = between;
+      seen.idle_ns = idle_ns;
       bool const copies_alone = run_.rows[time.row].self.kernels == 0;
       if (in_pieces && !time.pageable && copies_alone) seen.launches = 1.0 - 1.0 / time.count;
       seen.prove(time.to_device ? "h2d_bytes" : "d2h_bytes", time.bytes, "B");
@@ -719,6 +721,7 @@ rule_result device_copy(rule_context const& run) {
     all.filled_bytes += time.filled_bytes;
     all.alone_ns += time.alone_ns;
     candidate seen = run.candidate_of(time.row, time.alone_ns + idle_ns);
+    seen.idle_ns = idle_ns;
     seen.prove_some("d2d_bytes", time.copied_bytes, "B");
     seen.prove_some("set_bytes", time.filled_bytes, "B");
     seen.prove("gpu_copy_self_ns", time.ns, "ns");

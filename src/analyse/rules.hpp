@@ -41,6 +41,7 @@ struct candidate {
   std::string_view needs;  ///< `counters=...` that would tell more
   double launches = 0.0;   ///< the part of the range's own launches that goes too, from 0 to 1
   double best_ns = 0.0;    ///< as in finding_range
+  double idle_ns = 0.0;    ///< as in finding_range
   std::vector<time_claim> claims;
 
   /// Adds a value of the range as evidence. What is not known is none.

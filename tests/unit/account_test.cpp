@@ -430,6 +430,30 @@ TEST_CASE("the account: copies beside kernels take no time of their own") {
   }
 }
 
+TEST_CASE("the account: idle time of small copies is not taken from the finding of a large one") {
+  program p;
+  p.run(8, [&] {
+    p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 100 * us); });
+    p.wait();
+    p.in(p.mlp, [&](std::uint32_t at) {
+      p.copy_of(at, copy_kind::device_to_host, 2000 * us, false, 100u << 20);
+      for (int i = 0; i < 100; ++i)
+        p.copy_of(at, copy_kind::device_to_device, 2 * us, false, 32u << 10);
+    });
+    p.wait();
+  });
+  answer const a(p.made);
+  closes(a.input);
+  std::vector<finding> const& found = a.input.findings.findings;
+  REQUIRE(found.size() >= 2);
+  CHECK(found[0].rule == "copy-in-step");
+  CHECK(found[1].rule == "device-copy");
+  CHECK(copies_explained(a.input) == doctest::Approx(2000 * us).epsilon(0.01));
+  for (account_part const& part : a.input.account.parts)
+    if (part.kind == account_kind::idle && part.name == to_string(idle_cause::copy))
+      CHECK(part.finding == 1);
+}
+
 TEST_CASE("the account: kernels at the same time take nothing of copies that run alone") {
   program p;
   p.run(8, [&] {
