@@ -253,6 +253,22 @@ class bound_sentence {
     if (!by_host) return 0.0;
     return busy_ns() - run_.per_step(0, static_cast<double>(all.kernel_ns));
   }
+  /// Of the copies between host and GPU: " to the GPU"; empty where both directions take long.
+  std::string direction_text() const {
+    constexpr double most = 0.75;  // of their time; chosen
+    double to_device = 0.0;
+    double all = 0.0;
+    for (vec<copy_time> const* const copies :
+         {&run_.in.steps.copies, &run_.in.steps.copies_between})
+      for (copy_time const& time : *copies) {
+        all += time.alone_ns;
+        if (time.to_device) to_device += time.alone_ns;
+      }
+    if (!(all > 0.0)) return {};
+    return to_device >= most * all         ? " to the GPU"
+           : all - to_device >= most * all ? " from the GPU"
+                                           : "";
+  }
   /// Of a device that works most of the time, on kernels or on copies.
   std::string bound_by_work(std::string const& whole, double busy) const {
     std::size_t longest = 0;
@@ -271,7 +287,7 @@ class bound_sentence {
     char const* const is = many && !turns.empty() ? ", in turns, are" : " is";
     std::string const text = std::string(copying ? "Copy-bound: " : "GPU-bound: ") + whom +
                              run_.gpus() + is + " busy " + percent_text(busy) + " of the " + whole +
-                             (copying ? ", mostly with copies." : ".") +
+                             (copying ? ", mostly with copies" + direction_text() + "." : ".") +
                              (turns.empty() ? unequal_text() : turns);
     return (longest == 0 ? text : text + most_time(longest)) + many_ranges;
   }

@@ -11,12 +11,15 @@
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/launch_index.hpp>
 #include <strata/tables/steps.hpp>
+#include "findings.hpp"
 #include "host_timeline.hpp"
 #include "what_if.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <utility>
 #include <vector>
 
 STRATA_BEGIN
@@ -42,6 +45,7 @@ class step_replay {
     for (std::uint32_t i = 0; i < calls_.size(); ++i) join_call(i);
     find_lags();
     unchanged_ns_ = run({});
+    unchanged_path_ = critical_path();
   }
   step_replay(step_replay const&) = delete;
   step_replay& operator=(step_replay const&) = delete;
@@ -54,6 +58,22 @@ class step_replay {
   }
   /// The same without a change, by the replay alone: what was recorded.
   double unchanged_ns() const noexcept { return unchanged_ns_; }
+
+  /// A part of a step, and the range where most of it is; 0: outside ranges, or in many.
+  struct place {
+    finding_part part = finding_part::none;
+    std::size_t row = 0;
+  };
+  /// What the changes of the last step_ns() leave the step to wait for: the part that takes more of
+  /// the critical path than without them, the one that grows most; where none grows, the largest.
+  /// Cost: O(n log n) of its calls and work.
+  place next_bottleneck() const {
+    path_times const path = critical_path();
+    path_times grown = path;
+    for (auto const& [of, ns] : unchanged_path_) grown[of] -= ns;
+    place const made = largest(grown, path);
+    return made.part == finding_part::none ? largest(path, path) : made;
+  }
 
  private:
   using index = std::uint32_t;
@@ -453,11 +473,12 @@ class step_replay {
   std::int64_t gap_before(replayed_call const& call, replayed_call const& before) const noexcept {
     if (call.gap_count == 0) return scaled(call.begin - before.end, smaller(factor_of(call), 1.0));
     std::int64_t sum = 0;
-    for (index i = call.gaps; i < call.gaps + call.gap_count; ++i) {
-      what_if const& change = change_of(gaps_[i].row);
-      sum += scaled(gaps_[i].ns, gaps_[i].captures ? change.graphs : change.host_work);
-    }
+    for (index i = call.gaps; i < call.gaps + call.gap_count; ++i) sum += gap_ns(gaps_[i]);
     return sum;
+  }
+  std::int64_t gap_ns(gap const& of) const noexcept {
+    what_if const& change = change_of(of.row);
+    return scaled(of.ns, of.captures ? change.graphs : change.host_work);
   }
   void begin(replayed_call& call) const noexcept {
     call.new_begin = call.begin;
@@ -472,11 +493,16 @@ class step_replay {
   }
   void end(replayed_call& call) const noexcept {
     double const factor = factor_of(call);
-    double const freed = call.freed == none ? 1.0 : change_of(call.freed).allocations;
-    call.new_end = call.new_begin + scaled(call.own, factor * freed);
+    call.new_end = call.new_begin + scaled(call.own, factor * freed_part(call));
     if (call.until == none || !(factor > 0.0)) return;
-    call.new_end =
-        larger(call.new_end, device_.works[call.until].new_end + scaled(call.lag, freed));
+    call.new_end = larger(call.new_end, device_.works[call.until].new_end + lag_of(call));
+  }
+  double freed_part(replayed_call const& call) const noexcept {
+    return call.freed == none ? 1.0 : change_of(call.freed).allocations;
+  }
+  /// From the end of the work that it waits for.
+  std::int64_t lag_of(replayed_call const& call) const noexcept {
+    return scaled(call.lag, freed_part(call));
   }
   /// From its call: where that uploads a graph, no less than from any launch to an idle device.
   std::int64_t call_lag_of(replayed_work const& work) const noexcept {
@@ -493,13 +519,16 @@ class step_replay {
     if (change_of(calls_[work.call].row).launches > 0.0) return work.after_lag;
     return smaller(work.after_lag, in_graph);
   }
+  std::int64_t lag_of_other(replayed_work const& work) const noexcept {
+    return work.begin - device_.works[work.other].end;
+  }
   void begin(replayed_work& work) noexcept {
     std::int64_t from = lost_time;
     auto const follow = [&from](auto time, auto lag) { from = larger(from, time + lag); };
     if (work.call != none) follow(calls_[work.call].new_begin, call_lag_of(work));
     if (work.after != none) follow(device_.works[work.after].new_end, lag_of(work));
     if (work.other != none && !any_order_)
-      follow(device_.works[work.other].new_end, work.begin - device_.works[work.other].end);
+      follow(device_.works[work.other].new_end, lag_of_other(work));
     work.new_begin = from == lost_time ? work.begin : from;
     what_if const& change = change_of(work.row);
     double const part = is_kernel(work) ? change.kernels : change.copies;
@@ -508,6 +537,126 @@ class step_replay {
     replayed_step& in = steps_[work.step];
     in.gpu_begin = smaller(in.gpu_begin, work.new_begin);
     in.gpu_end = larger(in.gpu_end, work.new_end);
+  }
+
+  // --- what made it last as long ---
+
+  using path_times = std::map<std::pair<finding_part, index>, std::int64_t>;  // by part and row
+
+  static finding_part part_of(api_kind kind) noexcept {
+    switch (kind) {
+      case api_kind::launch:
+      case api_kind::graph_launch:
+        return finding_part::launches;
+      case api_kind::copy:
+      case api_kind::set:
+        return finding_part::copies;
+      case api_kind::wait:
+        return finding_part::waits;
+      case api_kind::allocate:
+      case api_kind::release:
+        return finding_part::allocations;
+      default:
+        return finding_part::host_work;
+    }
+  }
+  finding_part part_of(replayed_call const& call) const noexcept {
+    if (call.of_graphs) return finding_part::graphs;
+    return call.launch == none ? finding_part::host_work
+                               : part_of(source_.launches[call.launch].kind);
+  }
+
+  /// Of times that are a part of `all`, or grew to be; none where that is less than 1 % of it.
+  static place largest(path_times const& times, path_times const& all) {
+    std::map<finding_part, std::int64_t> parts;
+    for (auto const& [of, ns] : times) parts[of.first] += larger(ns, std::int64_t{0});
+    std::int64_t most = 0;
+    for (auto const& [of, ns] : all) most += ns / 100;
+    place made;
+    for (auto const& [part, ns] : parts)
+      if (ns > most) made.part = part, most = ns;
+    for (auto const& [of, ns] : times)
+      if (of.first == made.part && 2 * ns > most) made.row = of.second;
+    return made;
+  }
+  /// A moment of the last run: the end of work, or the begin or end of a call.
+  struct path_moment {
+    index work = none;
+    index call = none;
+    bool has_ended = false;  // the call
+  };
+
+  /// From the end of the last step back to the begin of the first one, always along what was waited
+  /// for, in the times of the last run.
+  path_times critical_path() const {
+    path_times path;
+    for (path_moment now = last_moment(); now.work != none || now.call != none;)
+      now = now.work != none ? before_work(path, now.work)
+            : now.has_ended  ? before_end(path, now.call)
+                             : before_begin(path, now.call);
+    return path;
+  }
+  path_moment last_moment() const noexcept {
+    path_moment last;
+    if (!steps_.empty()) last.call = steps_.back().last;
+    std::int64_t until = last.call == none ? lost_time : calls_[last.call].new_begin;
+    bool const of_all = steps_.empty();
+    for (index i = 0; of_all && i < calls_.size(); ++i)
+      if (calls_[i].new_end > until) last = {none, i, true}, until = calls_[i].new_end;
+    if (summary_.period_of_gpu) until = lost_time;
+    for (index i = 0; i < device_.works.size(); ++i) {
+      replayed_work const& work = device_.works[i];
+      if ((of_all || work.step + 1 == steps_.size()) && work.new_end >= until)
+        last = {i, none, true}, until = work.new_end;
+    }
+    return last;
+  }
+  path_moment before_work(path_times& path, index number) const {
+    replayed_work const& work = device_.works[number];
+    finding_part const part = is_kernel(work) ? finding_part::kernels : finding_part::copies;
+    path[{part, work.row}] += work.new_end - work.new_begin;
+    for (index const before : {work.after, work.other}) {
+      if (before == none || (before == work.other && any_order_)) continue;
+      std::int64_t const lag = work.new_begin - device_.works[before].new_end;
+      if (lag != (before == work.after ? lag_of(work) : lag_of_other(work))) continue;
+      path[{part, work.row}] += lag;
+      return {before, none, true};
+    }
+    if (work.call == none) return {};
+    replayed_call const& call = calls_[work.call];
+    path[{part_of(call), call.row}] += work.new_begin - call.new_begin;
+    return {none, work.call, false};
+  }
+  path_moment before_end(path_times& path, index number) const {
+    replayed_call const& call = calls_[number];
+    std::int64_t& own = path[{part_of(call), call.row}];
+    if (call.until != none && factor_of(call) > 0.0) {
+      std::int64_t const lag = call.new_end - device_.works[call.until].new_end;
+      if (lag == lag_of(call)) {
+        own += lag;
+        return {call.until, none, true};
+      }
+    }
+    own += call.new_end - call.new_begin;
+    return {none, number, false};
+  }
+  path_moment before_begin(path_times& path, index number) const {
+    replayed_call const& call = calls_[number];
+    if (call.anchor != none) {
+      replayed_step const& in = steps_[call.anchor];
+      std::int64_t const distance = call.begin - in.begin;
+      if (call.new_begin == calls_[in.first].new_begin + distance) {
+        path[{finding_part::host_work, call.row}] += distance;
+        return {none, in.first, false};
+      }
+    }
+    if (call.before == none) return {};
+    if (call.anchor == none && call.gap_count == 0)
+      path[{part_of(call), call.row}] += call.new_begin - calls_[call.before].new_end;
+    for (index i = call.gaps; call.anchor == none && i < call.gaps + call.gap_count; ++i)
+      path[{gaps_[i].captures ? finding_part::graphs : finding_part::host_work, gaps_[i].row}] +=
+          gap_ns(gaps_[i]);
+    return {none, call.before, true};
   }
 
   /// Notes what each row's parts take from now on.
@@ -613,6 +762,7 @@ class step_replay {
   } device_;
   bool any_order_ = false;
   double unchanged_ns_ = 0.0;
+  path_times unchanged_path_;
   std::int64_t latency_ = 0;  ///< from a call to its kernel where the device has nothing to do
 };
 

@@ -50,21 +50,31 @@ std::string place_of(finding const& found) {
   return paths.size() < 2 ? text : path_label(text) + and_more(paths.size(), "range");
 }
 
-/// What a step waits for where it is no shorter without a cause.
-std::string bottleneck_without(finding const& found, step_analysis const& steps) {
-  constexpr double least_idle = 0.1;  // of the step, for a host that bounds it; chosen
-  bool is_of_gpu = true;
-  bool is_of_copies = false;  // beside which no kernel runs: what comes next waits for more
-  for (finding_range const& range : found.ranges) {
-    is_of_copies = is_of_copies || range.part == finding_part::copies;
-    is_of_gpu = is_of_gpu &&
-                (range.part == finding_part::kernels || range.part == finding_part::kernels_below ||
-                 range.part == finding_part::copies || range.part == finding_part::order);
+/// What a step waits for where it is no shorter without a cause, or by less than the cause takes.
+std::string bottleneck_without(finding const& found) {
+  auto const waits_for = [&found](char const* what) {
+    std::string const text = std::string("without it the step waits for ") + what;
+    return found.next_path.empty() ? text
+                                   : text + " in " + path_label(console_text(found.next_path));
+  };
+  switch (found.next_part) {
+    case finding_part::kernels:
+      return waits_for("other kernels");
+    case finding_part::copies:
+      return waits_for("copies");
+    case finding_part::launches:
+      return waits_for("launches");
+    case finding_part::host_work:
+      return waits_for("the program's own code");
+    case finding_part::waits:
+      return waits_for("another wait of the host");
+    case finding_part::allocations:
+      return waits_for("allocations");
+    case finding_part::graphs:
+      return waits_for("calls that make and change graphs");
+    default:
+      return "other work takes as long";
   }
-  bool const idles = steps.period_idle_ns() >= least_idle * steps.period_ns();
-  if (is_of_gpu && idles) return "without it the host is the bottleneck";
-  return is_of_gpu && !is_of_copies ? "other work of the GPU takes as long"
-                                    : "without it the GPU waits for something else";
 }
 
 /// " The cause takes 18.0 ms, of which fixing it saves only 12.2 ms: ..."; empty where the step
@@ -75,7 +85,7 @@ std::string what_stays(finding_view const& view, step_analysis const& steps) {
   double const stays = taken - view.gain_ns;
   if (stays < least * taken || human_percent(stays, steps.period_ns()).empty()) return {};
   return " The cause takes " + time_text(taken) + ", of which fixing it saves only " +
-         time_text(view.gain_ns) + ": " + bottleneck_without(*view.found, steps) + ".";
+         time_text(view.gain_ns) + ": " + bottleneck_without(*view.found) + ".";
 }
 
 /// ": 2.05 ms of other idle time ends with it, since the host launches sooner."
@@ -91,7 +101,7 @@ std::string prediction_of(finding_view const& view, step_analysis const& steps) 
   std::string const whole(steps.whole());
   if (!(found.cost_ns_per_step > 0.0)) return {};
   if (view.leaves_step) {
-    std::string const alone = "Alone no gain: " + bottleneck_without(found, steps) + ".";
+    std::string const alone = "Alone no gain: " + bottleneck_without(found) + ".";
     if (!is_finite(found.with_first_ns)) return alone;
     return alone + " With finding 1 fixed too, the " + whole + " would take " +
            time_text(found.with_first_ns) + ".";

@@ -573,8 +573,9 @@ TEST_CASE("the sentence: Copy-bound where copies that no kernel hides are most o
   std::string const copying = bound(310 * us, false);
   CAPTURE(copying);
   CHECK(copying.find("Copy-bound: the GPU is busy ") == 0);
-  CHECK(copying.find(" of the step, mostly with copies. The longest range is attention") !=
-        std::string::npos);
+  CHECK(
+      copying.find(" of the step, mostly with copies to the GPU. The longest range is attention") !=
+      std::string::npos);
   CHECK(bound(310 * us, true).find("GPU-bound: the GPU is busy ") == 0);
 }
 
@@ -821,7 +822,7 @@ TEST_CASE("what a cause takes beyond its gain is said, with what bounds the step
   found.ranges = {{"mlp", 1, 5e5, finding_part::kernels}};
   CHECK(detail::view_of(found, steps).prediction ==
         "Without this cause, the step would take 700 us (30.0 % shorter). The cause takes 500 us, "
-        "of which fixing it saves only 300 us: without it the host is the bottleneck.");
+        "of which fixing it saves only 300 us: other work takes as long.");
   found.ranges[0].cost_ns_per_step = 3e5;
   CHECK(detail::view_of(found, steps).prediction ==
         "Without this cause, the step would take 700 us (30.0 % shorter).");
@@ -835,33 +836,23 @@ TEST_CASE("alone no gain: the sentence says what bounds the step then, and what 
   found.cost_ns_per_step = 3e5;
   found.predicted_step_ns = 1e6;
   found.ranges = {{"mlp", 1, 3e5, finding_part::kernels}};
-  CHECK(detail::view_of(found, steps).prediction ==
-        "Alone no gain: without it the host is the bottleneck.");
+  auto const said = [&](finding_part part, char const* path = "") {
+    found.next_part = part;
+    found.next_path = path;
+    CHECK(detail::view_of(found, steps).gain.empty());
+    return detail::view_of(found, steps).prediction;
+  };
+  std::string const waits = "Alone no gain: without it the step waits for ";
+  CHECK(said(finding_part::none) == "Alone no gain: other work takes as long.");
+  CHECK(said(finding_part::kernels, "attention") == waits + "other kernels in attention.");
+  CHECK(said(finding_part::copies) == waits + "copies.");
+  CHECK(said(finding_part::host_work) == waits + "the program's own code.");
+  CHECK(said(finding_part::waits) == waits + "another wait of the host.");
+  CHECK(said(finding_part::allocations) == waits + "allocations.");
+  CHECK(said(finding_part::graphs) == waits + "calls that make and change graphs.");
   found.with_first_ns = 4e5;
-  CHECK(detail::view_of(found, steps).prediction ==
-        "Alone no gain: without it the host is the bottleneck. With finding 1 fixed too, the step "
-        "would "
-        "take 400 us.");
-  found.ranges[0].part = finding_part::launches;
-  CHECK(detail::view_of(found, steps)
-            .prediction.rfind("Alone no gain: without it the GPU waits for something else.", 0) ==
-        0);
-  CHECK(detail::view_of(found, steps).gain.empty());
-}
-
-TEST_CASE("alone no gain: where no kernel runs beside a copy, no work of the GPU takes as long") {
-  step_analysis steps;
-  steps.from_steps = true;
-  steps.mean_ns = steps.active_ns = steps.active_busy_ns = steps.gpu_busy_ns = 1e6;
-  finding found;
-  found.cost_ns_per_step = 3e5;
-  found.predicted_step_ns = 1e6;
-  for (bool const copies : {false, true}) {
-    found.ranges = {{"a", 1, 3e5, copies ? finding_part::copies : finding_part::kernels}};
-    CHECK(detail::view_of(found, steps).prediction ==
-          (copies ? "Alone no gain: without it the GPU waits for something else."
-                  : "Alone no gain: other work of the GPU takes as long."));
-  }
+  CHECK(said(finding_part::launches) ==
+        waits + "launches. With finding 1 fixed too, the step would take 400 us.");
 }
 
 TEST_CASE(

@@ -447,6 +447,7 @@ TEST_CASE("without a change every timeline is as it was recorded") {
     double const least = replay.step_ns(std::vector<what_if>(1, change));
     CHECK(least >= 0.0);
     CHECK(least <= steps.mean_ns);
+    CHECK(replay.next_bottleneck().row < tree.rows().size());
   }
 }
 
@@ -507,6 +508,51 @@ TEST_CASE("findings say what the step becomes without one of them") {
   findings[1].cost_ns_per_step = 20'000;
   predict_steps(findings, step.source, step.tree, step.steps);
   CHECK(findings[1].predicted_step_ns == doctest::Approx(283'500));
+}
+
+TEST_CASE("what a step waits for without a cause: kernels, launches, copies or the host's code") {
+  auto const next_of = [](finding_part part, auto body) {
+    program p;
+    p.run(4, [&] {
+      body(p);
+      p.wait();
+      p.wait(0, 9);
+    });
+    answer const step(p);
+    std::vector<finding> findings{cause(part, 90'000)};
+    predict_steps(findings, step.source, step.tree, step.steps);
+    CHECK(findings[0].leaves_step(step.steps.mean_ns) == (part == of_kernels));
+    return findings[0].next_part == finding_part::none
+               ? "none"
+               : std::string(to_string(findings[0].next_part)) + " in " + findings[0].next_path;
+  };
+  CHECK(next_of(of_kernels, [](program& p) {
+          p.kernel_of(p.a, 100 * us);
+          p.kernel_of(p.b, 100 * us, 9);
+        }) == "kernels in b");
+  CHECK(next_of(of_kernels, [](program& p) {
+          p.kernel_of(p.b, 500 * us);  // before and after the fix: nobody's next bottleneck
+          p.wait();
+          p.kernel_of(p.a, 100 * us);
+          p.copy_of(p.b, 92 * us, 9);
+        }) == "copies in b");
+  CHECK(next_of(of_kernels, [](program& p) {
+          p.kernel_of(p.a, 100 * us);
+          p.compute(p.b, 110 * us);
+        }) == "host work in b");
+  CHECK(next_of(of_kernels, [](program& p) {
+          p.kernel_of(p.a, 100 * us);
+          for (int i = 0; i < 40; ++i) p.kernel_of(p.b, us, 9);
+        }) == "launches in b");
+  CHECK(next_of(of_launches, [](program& p) {
+          for (int i = 0; i < 40; ++i) p.kernel_of(p.a, 2 * us);
+        }) == "kernels in a");
+  finding unknown = cause(of_kernels, 90'000);
+  std::vector<finding> findings{unknown};
+  profile const empty;
+  call_tree const tree(empty, folding::by_name);
+  predict_steps(findings, empty, tree, step_analysis());
+  CHECK(findings[0].next_part == finding_part::none);
 }
 
 TEST_CASE("what gains nothing alone gains with the first cause") {
