@@ -170,6 +170,10 @@ rule_result untrusted(rule_context const& run) {
         0.0, amount_text(missing) +
                  " records of launches, kernels or copies were lost: GPU times of ranges are too "
                  "small");
+    if (run.losses.device_times > run.losses.device_work)
+      seen.advice =
+          "look for a CUDA error first (compute-sanitizer): after one, CUPTI's records have no "
+          "times";
     seen.prove("lost", missing, "");
     seen.prove("kernels", static_cast<double>(run.rows[0].total.kernels), "");
     made.candidates.push_back(std::move(seen));

@@ -191,12 +191,13 @@ inline constexpr finding_rule finding_rules[] = {
     {"pageable-copy", "copies through pageable memory",
      "use pinned memory (cudaMallocHost) and cudaMemcpyAsync; leave on the GPU what can stay there",
      deciding::nothing, &pageable_copy, finding_part::copies, false,
-     "use pin_memory=True in the DataLoader, or tensor.pin_memory(), and "
-     "to(device, non_blocking=True)"},
+     "copy from and to pinned tensors (pin_memory=True in the DataLoader, tensor.pin_memory()) "
+     "with "
+     "non_blocking=True"},
     {"copy-in-step", "copies that no kernel hides",
      "overlap the copy with kernels in another stream, copy less, or leave the data on the GPU",
      deciding::nothing, &copy_in_step, finding_part::copies, false,
-     "copy in a torch.cuda.Stream of its own with non_blocking=True, copy less, or make the tensor "
+     "copy in a torch.cuda.Stream of its own with non_blocking=True, copy less, or keep the tensor "
      "on the GPU"},
     {"device-copy", "copies within the GPU",
      "leave the data where it is: views, strides, buffers that change their roles, or the kernel "
@@ -259,8 +260,7 @@ inline constexpr finding_rule finding_rules[] = {
      deciding::findings, &small_tiles, finding_part::kernels, true},
     {"kernel-fusion", "values that go through device memory between kernels",
      "write the chain as one kernel, or let a compiler do it: torch.compile, Triton, an epilogue "
-     "of "
-     "the product before it",
+     "of the product before it",
      deciding::nothing, &fusion_of_kernels, finding_part::kernels},
     {"copying-kernel", "kernels that only move data",
      "leave the data where it is, and let who reads it follow indices: tables of blocks, views, "

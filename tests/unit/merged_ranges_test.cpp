@@ -164,6 +164,7 @@ TEST_CASE("idle time that lost work may have filled accuses nobody") {
     REQUIRE(a.find("untrusted") != nullptr);
     CHECK(a.find("untrusted")->title.find("GPU times of ranges are too small") !=
           std::string::npos);
+    CHECK(a.find("untrusted")->advice.find("raise buffers=") == 0);
     CHECK(a.input.findings.bound.find("What bounds the step is not known: the GPU is busy") == 0);
   }
   // Half of the times lost: what stays idle costs no more than it does.
@@ -175,7 +176,8 @@ TEST_CASE("idle time that lost work may have filled accuses nobody") {
   INFO(seen.all());
   if (finding const* const found = seen.find("host-work"))
     CHECK(found->cost_ns_per_step <= 1.05 * cost);
-  CHECK(seen.find("untrusted") != nullptr);
+  REQUIRE(seen.find("untrusted") != nullptr);
+  CHECK(seen.find("untrusted")->advice.find("look for a CUDA error first") == 0);
   // A few of them change nothing.
   program few = p;
   few.made.losses.activity_dropped = 1;
