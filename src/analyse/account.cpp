@@ -22,6 +22,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -172,6 +173,11 @@ class account_builder {
     // Findings about copies cost the idle time meanwhile too, which is a part of its own.
     for (std::size_t i = 0; i < findings_.findings.size(); ++i)
       for (finding_range const& range : findings_.findings[i].ranges) {
+        // A row may have findings of several copies.
+        row_cause const of_idle{i, range.idle_ns};
+        row_cause& known =
+            idle_.try_emplace({range.part, range.row, range.between}, of_idle).first->second;
+        if (of_idle.ns > known.ns) known = of_idle;
         if (!(range.cost_ns_per_step > 0.0) || range.row >= rows_.size()) continue;
         row_cause const cause{i, range.cost_ns_per_step, range.kernel};
         if (range.part == finding_part::kernels || range.part == finding_part::order)
@@ -466,16 +472,8 @@ class account_builder {
     static_assert(sizeof(parts) / sizeof(parts[0]) == idle_causes);
     finding_part const wanted = parts[static_cast<std::size_t>(time.cause)];
     if (wanted == finding_part::none) return account_part::none;
-    std::size_t found = account_part::none;
-    double most_idle_ns = -1.0;  // a row may have findings of several copies
-    for (std::size_t i = 0; i < findings_.findings.size(); ++i)
-      for (finding_range const& range : findings_.findings[i].ranges)
-        if (range.part == wanted && range.row == time.row && range.between == between &&
-            range.idle_ns > most_idle_ns) {
-          found = i;
-          most_idle_ns = range.idle_ns;
-        }
-    return found;
+    auto const found = idle_.find({wanted, time.row, between});
+    return found == idle_.end() ? account_part::none : found->second.finding;
   }
 
   // --- unknown ---
@@ -606,6 +604,8 @@ class account_builder {
   std::vector<std::vector<row_cause>> causes_;          ///< by row, of its own kernels
   std::vector<std::vector<row_cause>> copies_;          ///< by row, of its own copies
   std::vector<std::vector<row_cause>> copies_between_;  ///< the same between steps
+  /// By part and row of a finding, and whether it is between steps.
+  std::map<std::tuple<finding_part, std::size_t, bool>, row_cause> idle_;
   std::vector<double> hidden_;    ///< by row, of its own copies: time in which kernels ran, too
   double copies_alone_ns_ = 0.0;  ///< of all copies; several at the same time count once
   std::vector<kernels_of_row> kernels_;                  ///< by row
