@@ -93,20 +93,29 @@ class message_bytes {
     if (!(bytes > 0.0)) return;
     by_path_[std::string(path)] += bytes;
     split_path const parts = split(path);
-    // What is sent in a group is launched where it ends, behind the ranges of its calls.
-    std::string const group_end =
-        (parts.parent.empty() ? "" : parts.parent + '/') + "NCCL:ncclGroupEnd";
-    if (parts.last == "NCCL:ncclSend") ways_[group_end].sent += bytes;
-    if (parts.last == "NCCL:ncclRecv") ways_[group_end].received += bytes;
+    if (parts.last == "NCCL:ncclSend") ways_[group_of(parts)].sent += bytes;
+    if (parts.last == "NCCL:ncclRecv") ways_[group_of(parts)].received += bytes;
     // With NCCL's plugin alone the sends and receives are ranges below the kernel's.
     if (begins_with(parts.last, "NCCL:Send (")) ways_[parts.parent].sent += bytes;
     if (begins_with(parts.last, "NCCL:Recv (")) ways_[parts.parent].received += bytes;
   }
-  /// Of a collective; NaN where it is not known. For sends and receives the larger of both.
+  /// Requires: all bytes were added.
+  void add_kernel(rank_collective const& collective) {
+    if (!sends(collective)) return;
+    split_path const parts = split(collective.path);
+    (is_one(parts) ? ways_[group_of(parts)].runs_alone : ways_[collective.path].runs) = true;
+  }
+  /// Of a collective; NaN where it is not known. For sends and receives the larger of both: where
+  /// some of a range ran in a group and others alone, nothing tells whose bytes are whose.
+  /// Requires: all kernels were added.
   double of(rank_collective const& collective) const {
-    if (collective.operation == to_string(collective_operation::send_receive)) {
-      auto const ways = ways_.find(collective.path);
-      if (ways != ways_.end()) return std::max(ways->second.sent, ways->second.received);
+    if (sends(collective)) {
+      split_path const parts = split(collective.path);
+      auto const found = ways_.find(is_one(parts) ? group_of(parts) : collective.path);
+      both_ways const ways = found == ways_.end() ? both_ways() : found->second;
+      if (ways.runs && ways.runs_alone) return not_a_number;
+      double const bytes = std::max(ways.sent, ways.received);
+      if (ways.runs && bytes > 0.0) return bytes;
     }
     auto const found = by_path_.find(collective.path);
     return found != by_path_.end() ? found->second : not_a_number;
@@ -116,9 +125,23 @@ class message_bytes {
   struct both_ways {
     double sent = 0.0;
     double received = 0.0;
+    bool runs = false;        ///< the kernel of the group
+    bool runs_alone = false;  ///< that of a send or receive
   };
+  static bool sends(rank_collective const& collective) {
+    return collective.operation == to_string(collective_operation::send_receive);
+  }
+  /// Whether a range is that of one send or receive.
+  static bool is_one(split_path const& parts) {
+    return parts.last == "NCCL:ncclSend" || parts.last == "NCCL:ncclRecv";
+  }
+  /// What is sent in a group is launched where it ends, behind the ranges of its calls.
+  static std::string group_of(split_path const& parts) {
+    return (parts.parent.empty() ? "" : parts.parent + '/') + "NCCL:ncclGroupEnd";
+  }
+
   std::unordered_map<std::string, double> by_path_;
-  std::unordered_map<std::string, both_ways> ways_;
+  std::unordered_map<std::string, both_ways> ways_;  // by the range of the kernel of a group
 };
 
 /// Adds to collectives what the ranges of all paths say: the bytes of their messages, and the size
@@ -137,7 +160,10 @@ void describe_collectives(rank_run& run, Rows const& rows, BytesOf bytes_of) {
     if (size != ranks) size = 0;
   }
   std::unordered_map<std::string, int> kernels;
-  for (rank_collective const& collective : run.collectives) ++kernels[collective.path];
+  for (rank_collective const& collective : run.collectives) {
+    ++kernels[collective.path];
+    messages.add_kernel(collective);
+  }
   for (rank_collective& collective : run.collectives) {
     auto const size = sizes.find(collective.path);
     if (size != sizes.end()) collective.communicator_ranks = size->second;

@@ -178,15 +178,19 @@ void nccl_group(nccl_plugin const& plugin, void* context, int wanted) {
   if ((wanted & 2) != 0) (void)plugin.start(context, &handle, &event);
   launch(1);
   (void)plugin.stop(handle);
-  event = {};
-  event.type = 4;
-  event.point.function = "Send";
-  event.point.datatype = "ncclInt8";
-  event.point.count = 4096;
-  event.point.channels = 1;
-  if ((wanted & 4) != 0) (void)plugin.start(context, &handle, &event);
-  (void)plugin.record(handle, 22, nullptr);
-  (void)plugin.stop(handle);
+  for (int const peer : {2, 3}) {
+    event = {};
+    event.type = 4;
+    event.rank = 3;
+    event.point.function = "Send";
+    event.point.datatype = "ncclInt8";
+    event.point.count = 4096;
+    event.point.peer = peer;
+    event.point.channels = 1;
+    if ((wanted & 4) != 0) (void)plugin.start(context, &handle, &event);
+    (void)plugin.record(handle, 22, nullptr);
+    (void)plugin.stop(handle);
+  }
   event = {};
   event.type = 2;
   event.collective.function = "AllGather";

@@ -751,6 +751,38 @@ TEST_CASE("a group of sends and receives has the bytes of the way that has more"
   }
 }
 
+TEST_CASE(
+    "beside a group of its range a lone send has no bytes that are known, and neither has the "
+    "group") {
+  rank_program p = three_steps();
+  p.made.kernel_names.push_back({"_Z22ncclDevKernel_SendRecvPv"});
+  auto const send = static_cast<std::uint32_t>(p.made.kernel_names.size());
+  auto const call = [&p](std::uint32_t parent, char const* name, double bytes = 0) {
+    return call_in_last_step(p, parent, name, bytes);
+  };
+  auto const launch = [&p](std::uint32_t node, std::uint32_t kernel) {
+    p.kernel_in(2, node, kernel, 11'700 + 10 * node, 11'701 + 10 * node);
+  };
+  for (char const* const name : {"both", "alone", "beside"}) {
+    std::uint32_t const range = call(root_node, name);
+    std::uint32_t const sent = call(range, "NCCL:ncclSend", 300);
+    call(range, "NCCL:ncclSend", 300);
+    launch(sent, send);
+    if (std::string(name) == "alone") continue;
+    launch(call(range, "NCCL:ncclGroupEnd"), std::string(name) == "both" ? send : reduce);
+  }
+  run_tables file;
+  REQUIRE(tools::read_profile_json(json_of(p.made), file) == "");
+  for (rank_run const& run : {read_rank(file), read_rank(p.made)}) {
+    std::map<std::string, double> bytes;
+    for (rank_collective const& each : run.collectives) bytes[each.path] = each.bytes;
+    CHECK(std::isnan(bytes.at("both/NCCL:ncclSend")));  // one of two, and which is not known
+    CHECK(std::isnan(bytes.at("both/NCCL:ncclGroupEnd")));
+    CHECK(bytes.at("alone/NCCL:ncclSend") == 200);  // of three steps
+    CHECK(bytes.at("beside/NCCL:ncclSend") == 200);
+  }
+}
+
 TEST_CASE("a rank that took no part in a collective waited for nobody in it") {
   std::vector<rank_run> runs = three_ranks(150.0);
   runs[0].collectives[1].ns = {0, 0, 0, 0, 0};

@@ -110,7 +110,7 @@ class nccl_profiler {
     auto const ranks = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(context));
     (void)if_memory_allows([&] {
       if (event->type == nccl::collective) note(event->collective, ranks);
-      if (event->type == nccl::point_to_point) note(event->point, ranks);
+      if (event->type == nccl::point_to_point) note(event->point, ranks, event->rank);
     });
     return nccl::success;
   }
@@ -127,10 +127,11 @@ class nccl_profiler {
          << text_of(call.protocol);
     add(name, call.channels, ranks, call.count, call.datatype);
   }
-  static void note(nccl::point_description const& call, unsigned ranks) {
+  /// What a rank sends to itself crosses no link: it has no bytes.
+  static void note(nccl::point_description const& call, unsigned ranks, int rank) {
     sentence name("NCCL:");
     name << text_of(call.function);
-    add(name, call.channels, ranks, call.count, call.datatype);
+    add(name, call.channels, ranks, call.peer == rank ? 0 : call.count, call.datatype);
   }
   static void add(sentence& name, std::uint8_t channels, unsigned ranks, std::size_t count,
                   char const* datatype) {
