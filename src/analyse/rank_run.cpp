@@ -5,9 +5,11 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/range_paths.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/launch_index.hpp>
+#include <strata/tables/range_rows.hpp>
 #include <strata/tables/steps.hpp>
 #include <strata/tables/steps_summary.hpp>
 #include "change_statistics.hpp"
@@ -58,8 +60,6 @@ class collective_places {
   std::unordered_map<std::string, std::size_t> places_;  // position and 1; 0 is none yet
 };
 
-/// The ranks of a communicator, by the name of a range of NCCL's profiler plugin, such as
-/// `NCCL:Send (1 channel of 8 ranks)`; 0 by another name.
 std::uint32_t ranks_in(std::string_view name) {
   constexpr std::string_view end = " ranks)";
   constexpr std::uint32_t max_ranks = 1u << 24;
@@ -207,18 +207,72 @@ class work_by_path {
   std::vector<rank_range> all_;
 };
 
+/// The paths of a profile's ranges and the bytes of NCCL's messages in them: of a call_tree what a
+/// rank needs, for a fraction of its cost.
+class rank_ranges {
+ public:
+  struct row {
+    std::string path;
+    double collective_bytes = not_a_number;  ///< in all steps, as range_row has it
+    bool is_of_nccl = false;
+  };
+
+  explicit rank_ranges(profile const& source) : layout_(source, false), rows_(layout_.rows()) {
+    name_rows(source);
+    add_messages(source);
+    for (auto i = static_cast<std::uint32_t>(rows_.size()); --i > 0;)
+      row_details::add_given(rows_[layout_.parent(i)].collective_bytes, rows_[i].collective_bytes);
+  }
+
+  std::vector<row> const& rows() const noexcept { return rows_; }
+  std::uint32_t position_of(std::uint32_t node) const noexcept { return layout_.row_of(node); }
+
+ private:
+  void name_rows(profile const& source) {
+    std::vector<path_end> ends(rows_.size());
+    for (std::uint32_t i = 1; i < rows_.size(); ++i) {
+      profile_node const& node = source.nodes[layout_.first_node(i)];
+      std::string const name =
+          node.name < source.names.size() ? source.names[node.name] : "[unknown]";
+      std::uint32_t const above = layout_.parent(i);
+      rows_[i].is_of_nccl = begins_with(name, nccl_domain);
+      rows_[i].path =
+          path_below(rows_[above].path, ends[above], name_with_index(name, node.index), ends[i]);
+    }
+  }
+  void add_messages(profile const& source) {
+    auto const add = [this](std::uint32_t node, double bytes) {
+      row& made = rows_[layout_.row_of(node)];
+      if (made.is_of_nccl && layout_.has_own_row(node))
+        row_details::add_given(made.collective_bytes, bytes);
+    };
+    captured_calls const calls(source);
+    for (range_record const& range : source.ranges) {
+      bool const is_described =
+          range.attribute != no_reference && range.attribute <= source.attributes.size();
+      if (is_described && !calls.only_captured(range))
+        add(range.node, source.attributes[range.attribute - 1].bytes);
+    }
+    for (overflow_sums const& summed : source.summed_ranges)
+      if (summed.bytes != 0.0) add(summed.node, summed.bytes);
+  }
+
+  row_layout layout_;
+  std::vector<row> rows_;
+};
+
 /// Reads a rank from its records, step by step.
 class rank_recording {
  public:
   /// Requires: a whole timeline with steps.
   explicit rank_recording(profile const& source)
-      : source_(source), tree_(source), launches_(source), finder_(source, tree_) {}
+      : source_(source), ranges_(source), launches_(source), finder_(source, no_tree_) {}
 
   rank_run read() {
     describe();
     find_steps();
     collect_work();
-    describe_collectives(made_, tree_.rows(), [this](range_row const& row) {
+    describe_collectives(made_, ranges_.rows(), [this](rank_ranges::row const& row) {
       return row.collective_bytes / static_cast<double>(source_.steps.size());
     });
     keep_last_steps();
@@ -238,7 +292,7 @@ class rank_recording {
     std::int64_t begin;
     std::int64_t end;
     std::uint32_t sample;
-    std::uint32_t row;         ///< of the tree
+    std::uint32_t row;         ///< of the ranges
     std::uint32_t collective;  ///< position, or no_collective
   };
 
@@ -250,7 +304,7 @@ class rank_recording {
     made_.began_at = environment.started_at_unix_ns;
     made_.ended_at = add_saturated(made_.began_at, source_.end);
     if (!environment.devices.empty()) made_.device = environment.devices[0].name;
-    made_.step_ns = make_mean_step(source_, tree_, tree_.rows()).mean_ns;
+    made_.step_ns = make_mean_step(source_, no_tree_, no_tree_.rows()).mean_ns;
     made_.by_step = true;
     made_.losses = losses_of(source_.losses);
   }
@@ -283,7 +337,7 @@ class rank_recording {
     auto const sample = static_cast<std::size_t>(
         std::lower_bound(made_.steps.begin(), made_.steps.end(), step) - made_.steps.begin());
     if (sample == made_.steps.size() || made_.steps[sample] != step) return;
-    std::uint32_t const row = tree_.position_of(record.node);
+    std::uint32_t const row = ranges_.position_of(record.node);
     work_.push_back({record.begin, record.end, static_cast<std::uint32_t>(sample), row,
                      collective_of(row, record)});
   }
@@ -297,7 +351,7 @@ class rank_recording {
     return no_collective;
   }
   std::uint32_t find_collective(std::uint32_t row, std::uint32_t name) {
-    range_row const& range = tree_.rows()[row];
+    rank_ranges::row const& range = ranges_.rows()[row];
     collective_kind const kind = finder_.find(range.path, name);
     if (!kind) return no_collective;
     return static_cast<std::uint32_t>(
@@ -329,7 +383,7 @@ class rank_recording {
         values->resize(steps, 0.0);
       collective.ends.resize(steps, 0);
     }
-    std::vector<own_work> own(tree_.rows().size());
+    std::vector<own_work> own(ranges_.rows().size());
     std::int64_t busy_until = lost_time;
     std::int64_t work_until = lost_time;
     for (work const& item : work_) {
@@ -360,7 +414,7 @@ class rank_recording {
     work_by_path by_path;
     for (std::size_t row = 0; row < own.size(); ++row)
       if (own[row].launches > 0.0)
-        by_path.add(with_folded_indices(tree_.rows()[row].path), own[row]);
+        by_path.add(with_folded_indices(ranges_.rows()[row].path), own[row]);
     made_.ranges = by_path.take();
     for (rank_range& range : made_.ranges)
       for (double* const value : {&range.ns, &range.launches, &range.lost})
@@ -374,7 +428,8 @@ class rank_recording {
   }
 
   profile const& source_;
-  call_tree tree_;
+  call_tree const no_tree_{profile()};  ///< the length of a step needs no ranges
+  rank_ranges ranges_;
   launch_index launches_;
   collective_finder finder_;
   rank_run made_;
