@@ -12,6 +12,7 @@ const pageParts = [
   roofline,
   oneRange,
   timeline,
+  collectives,
   memory,
   environment,
   headerButtons,

@@ -25,6 +25,7 @@
 #include "counter_view.hpp"
 #include "name_cutter.hpp"
 #include "page_budget.hpp"
+#include "page_collectives.hpp"
 #include "page_files.hpp"
 #include "page_memory.hpp"
 #include "page_plain.hpp"
@@ -289,6 +290,8 @@ class page_writer {
     write_views();
     write_kernels();
     page_timeline(json_, input_, node_positions_, limits_).write();
+    if (!input_.analysed.collectives.empty())
+      page_collectives(json_, input_, folded_.positions()).write();
     if (!input_.memory.allocations.empty()) page_memory(json_, input_, path_positions_).write();
     json_.line();
     json_.end_object();

@@ -294,7 +294,7 @@ class Page:
 
     def check_order(self):
         order = self.run("[...document.querySelectorAll('main > section')].map(s => s.id)")
-        wanted = ["headline", "findings", "lost", "icicle", "ranges", "kernels", "shares", "roofline", "range", "timeline", "memory", "environment"]
+        wanted = ["headline", "findings", "lost", "icicle", "ranges", "kernels", "shares", "roofline", "range", "timeline", "collectives", "memory", "environment"]
         self.expect(order == [each for each in wanted if each in order] and "headline" in order, f"the order of the sections: {order}")
         self.expect(self.run("[...document.querySelectorAll('nav a')].every(a => document.querySelector(a.hash))"), "a link to no section")
         empty = self.run("[...document.querySelectorAll('main > section')].filter(s => s.innerText.trim().split('\\n').length < 2).map(s => s.id)")
@@ -825,6 +825,18 @@ class Page:
         self.act(press % "Home")
         self.act(press % "Escape")
 
+    def check_collectives(self):
+        recorded = self.data.get("collectives")
+        self.expect(self.has("#collectives") == bool(recorded), "the section of collectives")
+        if not recorded:
+            return
+        shown = self.run("textsOfTable(document.querySelector('#collectives table'))")
+        rows = recorded["rows"]
+        self.expect([row[3] for row in shown[1:]] == [row["operation"].replace("_", " ") for row in rows], f"collectives: {shown}")
+        known = [any(row[6:]) for row in shown[1:]]
+        self.expect(known == [row["bus_bytes_per_s"] is not None for row in rows], f"bus bandwidths: {shown}")
+        self.expect("NaN" not in str(shown) and "undefined" not in str(shown), f"collectives: {shown}")
+
     def check_memory(self):
         if not self.has("#memory-figure"):
             return
@@ -994,7 +1006,7 @@ def check(browser, path, width, dark, axe, wrong):
             page.fold("Fold all")
         page.check_first_screen()
         for each in (page.check_budget, page.check_kernels, page.check_numbers, page.check_choice, page.check_shares, page.check_roofline,
-                     page.check_range, page.check_timeline, page.check_memory) * everything:
+                     page.check_range, page.check_timeline, page.check_collectives, page.check_memory) * everything:
             each()
         if huge:
             page.fold("Unfold all")

@@ -708,6 +708,7 @@ TEST_CASE("pages for the test in a browser") {  // tests/script/check_page.py
   }
   write("slowed.html", page_tables(slowed_by_recording(0.75)).page());
   write("threads.html", page_tables(threads_of_one_name().made).page());
+  write("collectives.html", page_tables(page_test::with_collectives()).page());
   write("empty.html", page_tables(profile()).page());
   std::string host;
   {

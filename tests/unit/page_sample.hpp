@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <string>
 
+#include "finding_sample.hpp"
 #include "report_sample.hpp"
 #include "sample_profile.hpp"
 
@@ -299,6 +300,34 @@ inline gpt2_sample with_counted_kernels() {
   counted.values.clear();
   s.made.counter_sets.push_back(counted);
   return s;
+}
+
+/// Four steps with an all-reduce, of which NCCL's plugin tells the ranks of the communicator, those
+/// of a second one too, and a group of sends and receives whose bytes are not known.
+inline profile with_collectives(std::uint32_t other_ranks = 4) {
+  using finding_test::us;
+  finding_test::program p;
+  p.made.kernel_names.push_back({"_Z40ncclDevKernel_AllReduce_Sum_bf16_RING_LL4args"});
+  p.made.kernel_names.push_back({"_Z22ncclDevKernel_SendRecvPv"});
+  p.made.environment.devices[0].name = "NVIDIA H200";
+  std::uint32_t const reduced = p.node(p.attention, "NCCL:ncclAllReduce");
+  std::uint32_t const group = p.node(p.mlp, "NCCL:ncclGroupEnd");
+  std::uint32_t const ring = p.node(reduced, "NCCL:AllReduce RING LL (4 channels of 4 ranks)");
+  std::uint32_t const tree = p.node(
+      reduced, "NCCL:AllReduce TREE LL (4 channels of " + std::to_string(other_ranks) + " ranks)");
+  p.run(4, [&] {
+    p.in(p.attention, [&](std::uint32_t) {
+      range_record& call = p.in(reduced, [&](std::uint32_t range) {
+        p.kernel_of(range, 300 * us, 24, 8).name = 2;
+        p.in(ring, [](std::uint32_t) {});
+        p.in(tree, [](std::uint32_t) {});
+      });
+      p.describe(call).bytes = 3e6;
+    });
+    p.in(group, [&](std::uint32_t range) { p.kernel_of(range, 100 * us, 24, 8).name = 3; });
+    p.wait();
+  });
+  return p.made;
 }
 
 }  // namespace page_test
