@@ -110,9 +110,10 @@ def configured(*words):
     return "strata_command" in targets
 
 
-if subprocess.run(["c++", "-x", "c++", "-E", "-"], input="#include <CLI/CLI.hpp>\n", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+# .deps may have it too.
+if subprocess.run(["c++", f"-I{root}/.deps/cli11", "-x", "c++", "-E", "-"], input="#include <CLI/CLI.hpp>\n", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                   universal_newlines=True).returncode == 0:
-    that(not configured("-DCMAKE_IGNORE_PATH=/usr/include;/usr/local/include"), "the command is built without CLI11")
+    that(not configured(f"-DCMAKE_IGNORE_PATH=/usr/include;/usr/local/include;{root}/.deps/cli11"), "the command is built without CLI11")
     that(configured("-DCMAKE_IGNORE_PATH="), "the command is not built once CLI11 has come")
     that(not configured("-DSTRATA_BUILD_TOOLS=OFF"), "who chose OFF gets the command")
     that(not configured(), "the choice is forgotten")
