@@ -381,6 +381,25 @@ TEST_CASE("directories of other users" * doctest::skip(geteuid() != 0)) {
   CHECK(fs::is_empty(here / "sticky/run"));
 }
 
+TEST_CASE("a file that can be neither renamed nor removed any more is said to be whole") {
+  work_folder const here;
+  REQUIRE(chmod((here / ".").c_str(), 0755) == 0);
+  output_directory made;
+  REQUIRE(made.make(here / "run").ok());
+  std::FILE* file = nullptr;
+  REQUIRE(made.begin("profile.strata", file).ok());
+  REQUIRE(chmod((here / "run").c_str(), 0555) == 0);
+  bool const is_root = geteuid() == 0;  // who may write to any directory, until it is another user
+  if (is_root) REQUIRE(seteuid(4321) == 0);
+  status const outcome = made.end("profile.strata", file, 0);
+  if (is_root) REQUIRE(seteuid(0) == 0);
+  std::string const path = here / "run/profile.strata";
+  CHECK(outcome.message() == "cannot write " + path + ": Permission denied; all of it is in " +
+                                 path + ".part, which strata report reads");
+  CHECK(fs::exists(path + ".part"));
+  REQUIRE(chmod((here / "run").c_str(), 0755) == 0);
+}
+
 TEST_CASE("a variable that is set leaves what another thread may be reading") {
   setenv("STRATA_TEST_VARIABLE", "before", 1);
   char** const list = environ;

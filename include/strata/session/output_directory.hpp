@@ -202,7 +202,7 @@ class output_directory {
   static void make_parents(std::string const& path) {
     for (std::size_t slash = path.find('/', 1); slash != std::string::npos;
          slash = path.find('/', slash + 1)) {
-      (void)make_one(path.substr(0, slash));
+      (void)::mkdir(path.substr(0, slash).c_str(), 0777);
     }
   }
 
@@ -233,17 +233,17 @@ class output_directory {
         (void)::unlinkat(folder, name.c_str(), 0);
     }
     ::close(folder);
-    if (same) remove_empty(path);
+    if (same) (void)::rmdir(path.c_str());
   }
 
   /// Removes the directory if nothing is in it.
-  void remove_empty() const noexcept { remove_empty(path_); }
+  void remove_empty() const noexcept { (void)::rmdir(path_.c_str()); }
 
   /// Whether `make` would succeed; only parents stay behind.
   static status probe(std::string const& wanted, bool numbered = false) {
     output_directory made;
     status const outcome = made.make(wanted, numbered ? 1 : 0);
-    if (outcome.ok()) remove_empty(made.path_);
+    if (outcome.ok()) made.remove_empty();
     return outcome;
   }
 
@@ -274,15 +274,19 @@ class output_directory {
     return error == 0 ? status() : failure(sentence(path_) << "/" << name << ".part", error);
   }
 
-  /// Ends it: gives it its name, or removes it where there was an error.
+  /// Ends it: gives it its name, or removes it where there was an error. In the directory of a user
+  /// that the program was before it can do neither.
   status end(char const* name, std::FILE* file, int error) const {
-    if (error == 0 && lacks(name, file)) {
-      (void)std::fclose(file);
-      error = ENOENT;
-    } else {
-      error = close_part(name, file, error);
-    }
-    return error == 0 ? status() : failure(sentence(path_) << "/" << name, error);
+    std::string const path = sentence(path_) << "/" << name;
+    bool const is_whole = error == 0;
+    if (is_whole && lacks(name, file)) return (void)std::fclose(file), failure(path, ENOENT);
+    error = close_part(name, file, error);
+    if (error == 0) return {};
+    struct stat found {};
+    if (!is_whole || ::lstat((path + ".part").c_str(), &found) != 0) return failure(path, error);
+    return {errc::input_output, sentence("cannot write ")
+                                    << path << ": " << reason(error) << "; all of it is in " << path
+                                    << ".part, which strata report reads"};
   }
 
   /// What is before the last part of a path: empty for the working directory.
@@ -348,12 +352,6 @@ class output_directory {
   static std::string three_digits(int number) {
     std::string const text = sentence() << number;
     return std::string(text.size() < 3 ? 3 - text.size() : 0, '0') + text;
-  }
-
-  static void remove_empty(std::string const& path) noexcept { (void)::rmdir(path.c_str()); }
-
-  static int make_one(std::string const& path) noexcept {
-    return ::mkdir(path.c_str(), 0777) == 0 ? 0 : errno;
   }
 
   /// Neither a directory nor a file: nothing is made beside /dev/null.
