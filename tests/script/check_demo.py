@@ -1,13 +1,14 @@
 """examples/demo.sh and the commands that programs print: an install that fails says so, and each printed command runs as printed. The
 demo runs beside stand-ins for cmake, apt-get and gpt2."""
 
+import json
 import os
 import pathlib
 import re
 import shutil
 import subprocess
 
-from _script import build, end, root, that
+from _script import build, end, environment, library, recordings, root, run, that
 
 strata = build / "tools/strata"
 
@@ -136,5 +137,39 @@ if strata.exists():
             for option in re.findall(r"(?<= )--[a-z][a-z-]*", own):
                 that(option in helps[name], f"{source.name}: strata {name} has no {option}: {command}")
     that(len(helps) > 4, f"few commands were found: {sorted(helps)}")
+
+# Each whole command among them, of the examples in the help, and of the answers of all recordings runs, beside stand-ins for programs.
+if strata.exists():
+    stage = here / "stage"
+    for folder in ("strata-out", "run", "live-out", "traced-out"):
+        (stage / folder).mkdir(parents=True)
+        shutil.copy(root / "examples/report/gpt2-fused.strata", stage / folder / "profile.strata")
+    shutil.copy(root / "examples/report/gpt2-fused.strata", stage / "profile.strata")
+    (stage / "bin").mkdir()
+    (stage / "bin/strata").symlink_to(strata)
+    for name in ("bin/python3", "server", "gpt2", "llama-completion"):
+        script(stage / name, "sleep 0.1\n")
+    environment.update({"PATH": f"{stage}/bin:{os.environ['PATH']}", "XDG_CACHE_HOME": str(stage / "cache")})  # no roofs of the user's
+    needs = {
+        r"strata report live-out --map": "a recording of live, which takes a GPU",
+        r"strata ranks run": "the recordings of several ranks: check_ranks makes them",
+        r"strata metrics$": "a GPU",
+        r"strata attach": "a process of strata run --idle: check_run begins one",
+    }
+    if not library.exists():
+        needs[r".*strata run "] = "libstrata_inject.so, which was not built"
+    commands = {"strata metrics H200", "strata metrics"}
+    for name in helps:
+        commands.update(line.split("  ")[0] for line in re.findall(r"^  ((?:strata) .*?) *(?:#.*)?$", helps[name], re.M))
+    for file in recordings:
+        commands.update(json.loads(run(strata, "explain", file, "--format", "json").stdout)["next"])
+    that(len(commands) > 25, f"few commands are printed: {sorted(commands)}")
+    for line in sorted(commands):
+        why = [needs[each] for each in needs if re.match(each, line)]
+        if why:
+            print(f"LEFT OUT: {line}: it needs {why[0]}")
+            continue
+        done = run("bash", "-c", line, cwd=stage, timeout=300)
+        that(done.returncode in (0, 1, 3), f"{line}: exit code {done.returncode}\n{done.stdout[-500:]}{done.stderr}")  # 1 and 3 are verdicts
 
 end("the demo")
