@@ -2,28 +2,10 @@
 #ifndef STRATA_TESTS_UNIT_GROWING_PROFILES_HPP
 #define STRATA_TESTS_UNIT_GROWING_PROFILES_HPP
 
-#include <strata/base/text_writer.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/early_steps.hpp>
 #include <strata/profile/samples.hpp>
-#include <strata/recording/format.hpp>
-#include <strata/tables/csv.hpp>
-#include <strata/tables/json.hpp>
 #include <strata/tables/launch_index.hpp>
-#include <strata/tables/table.hpp>
-#include <strata/tables/table_input.hpp>
-#include "analyse/compare.hpp"
-#include "analyse/rank_clocks.hpp"
-#include "analyse/rank_collectives.hpp"
-#include "analyse/rank_comparison.hpp"
-#include "analyse/rank_run.hpp"
-#include "analyse/run_tables.hpp"
-#include "recording/recording.hpp"
-#include "report/findings.hpp"
-#include "report/fleet_metrics.hpp"
-#include "report/page.hpp"
-#include "report/report_input.hpp"
-#include "report/trace.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -644,112 +626,6 @@ inline dimension const dimensions[] = {
     {"hang", 500, hang},
     {"collectives", 1250, collectives},
     {"sampled-steps", 500, sampled_steps},
-};
-
-// ---- reports ----
-
-template <class Write>
-std::string written(Write write) {
-  std::string made;
-  {
-    strata::detail::text_writer out(made);
-    write(out);
-  }
-  return made;
-}
-
-/// A profile with its tables and its answer.
-struct analysed {
-  explicit analysed(strata::profile const& from)
-      : source(from), tables(source), input(std::move(tables.input())) {}
-
-  strata::profile const& source;
-  strata::profile_tables tables;
-  strata::report_input input;
-};
-
-/// A report of the tables, as a text; its size is what is looked at.
-struct report {
-  char const* name;
-  std::string (*make)(analysed& from);
-};
-
-using writer = strata::detail::text_writer;
-
-inline report const reports[] = {
-    {"sums",
-     [](analysed& from) {
-       (void)strata::detail::sum_records(from.source);
-       return std::string();
-     }},
-    {"tables",
-     [](analysed& from) {
-       analysed const again(from.source);
-       return std::string();
-     }},
-    {"answer",
-     [](analysed& from) {
-       from.input.find_answer(from.tables.folded());
-       return std::string();
-     }},
-    {"console",
-     [](analysed& from) { return written([&](writer& out) { write_table(out, from.input); }); }},
-    {"csv",
-     [](analysed& from) {
-       return written([&](writer& out) {
-         write_ranges_csv(out, from.input);
-         write_kernels_csv(out, from.input);
-         write_memory_csv(out, from.input);
-         write_spans_csv(out, from.input);
-         for (strata::counter_tables const& set : from.input.counters) {
-           write_counters_csv(out, from.input, set.ranges);
-           write_counters_wide_csv(out, from.input, set.ranges);
-         }
-       });
-     }},
-    {"findings.json",
-     [](analysed& from) { return written([&](writer& out) { write_findings(out, from.input); }); }},
-    {"profile.json",
-     [](analysed& from) { return written([&](writer& out) { write_json(out, from.input); }); }},
-    {"page",
-     [](analysed& from) { return written([&](writer& out) { write_html(out, from.input); }); }},
-    {"trace",
-     [](analysed& from) {
-       return written([&](writer& out) { (void)write_trace(out, from.input); });
-     }},
-    {"openmetrics",
-     [](analysed& from) {
-       return written([&](writer& out) { write_openmetrics(out, from.input); });
-     }},
-    {"recording",
-     [](analysed& from) {
-       return written([&](writer& out) { write_recording(out, from.source); });
-     }},
-    {"read",
-     [](analysed& from) {
-       strata::profile read;
-       strata::status const outcome = strata::read_recording(
-           written([&](writer& out) { write_recording(out, from.source); }), read);
-       return outcome.ok() ? std::string() : outcome.message();
-     }},
-    {"compare",
-     [](analysed& from) {
-       strata::run_tables const run = make_run_tables(from.source);
-       (void)compare(run, run);
-       return std::string();
-     }},
-    {"ranks",
-     [](analysed& from) {
-       std::vector<strata::rank_run> runs;
-       for (int rank = 0; rank < 2; ++rank) {
-         runs.push_back(read_rank(from.source));
-         runs.back().rank = rank;
-       }
-       (void)compare_ranks(runs);
-       (void)list_collectives(runs);
-       (void)join_clocks(runs);
-       return std::string();
-     }},
 };
 
 }  // namespace growing
