@@ -610,7 +610,7 @@ inline dimension const dimensions[] = {
     {"graph-launchers", 500, graph_launchers},
     {"metrics", 500, metrics},
     {"counter-values", 4000, counter_values},  // of fewer, each range's part is worth a line
-    {"counter-sets", 250, counter_sets},
+    {"counter-sets", 4000, counter_sets},
     {"kernel-counters", 1000, kernel_counters},
     {"copies", 500, copies},
     {"waits", 500, waits},

@@ -63,7 +63,7 @@ class name_words {
   bool has(std::string_view wanted, std::initializer_list<std::string_view> not_after = {}) const {
     for (std::size_t word = 0; word + 1 < begins_.size(); ++word) {
       std::size_t const begin = begins_[word];
-      if (!continues_with(letters_, begin, wanted)) continue;
+      if (letters_[begin] != wanted[0] || !continues_with(letters_, begin, wanted)) continue;
       std::size_t const end = begin + wanted.size();
       if (!is_end(end)) continue;
       if (word == 0 || !is_among(between(begins_[word - 1], begin), not_after)) return true;

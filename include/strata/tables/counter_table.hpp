@@ -113,10 +113,9 @@ class counter_table_builder {
     for (std::string_view const known :
          {counter_set::gpu, counter_set::gpu_kernels, counter_set::cpu, counter_set::live})
       if (set.name == known && &source.counters(known) == &set) return set.name;
-    for (std::size_t i = 0; i < source.counter_sets.size(); ++i)
-      if (&source.counter_sets[i] == &set)
-        return sentence("set") << i + 1 << '_' << file_stem(set.name);
-    return file_stem(set.name);
+    vec<counter_set> const& sets = source.counter_sets;
+    if (&set < sets.begin() || &set >= sets.end()) return file_stem(set.name);
+    return sentence("set") << &set - sets.begin() + 1 << '_' << file_stem(set.name);
   }
 
   void describe_metrics() {
