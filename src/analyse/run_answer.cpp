@@ -6,6 +6,7 @@
 #include <strata/profile.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include "kernel_ranges.hpp"
+#include "speed_of_light.hpp"
 #include "what_if.hpp"
 
 #include <cstddef>
@@ -26,9 +27,24 @@ limiter limiter_with(std::string_view word) noexcept {
   return limiter::unknown;
 }
 
+/// A limiter that is a unit has its own use, not that of the unit which is used most.
+void take_unit(range_limit& all, std::string_view memory) {
+  all.roof = {};
+  all.roof_ns = all.beside_ns = 0.0;
+  all.name = all.beside = {};
+  for (std::size_t i = 0; i < gpu_units; ++i) {
+    auto const unit = static_cast<gpu_unit>(i);
+    bool const is_limiter =
+        all.text == to_string(unit, memory) || (unit == gpu_unit::l1 && all.text == l1_with_shared);
+    if (!is_limiter || !is_finite(all.units[unit])) continue;
+    all.roof = unit == gpu_unit::l1 ? l1_with_shared : to_string(unit, memory);
+    all.roof_ns = all.units[unit];
+  }
+}
+
 /// Of all work together the limiter is the one of most of its time: the mean use of all kernels is
 /// no kernel's, and two units that are used in turns look unused in it.
-void limit_all(range_limit& all, period_account const& account) {
+void limit_all(range_limit& all, period_account const& account, std::string_view memory) {
   std::string const most = account.limiter();
   if (most.empty() || all.kind == limiter::above_roof) return;
   bool const is_unit = all.kind == limiter::unit && most == all.roof;
@@ -36,6 +52,7 @@ void limit_all(range_limit& all, period_account const& account) {
   all.kind = limiter_with(most);
   all.text = most;
   all.stall = {};
+  if (all.kind == limiter::unknown) take_unit(all, memory);
 }
 
 /// What bounds the step, with its limiters behind the first sentence.
@@ -65,7 +82,7 @@ run_answer make_run_answer(table_input const& tables, call_tree const& folded_tr
       made.findings.together = predict_steps(made.findings.findings, source, folded_tree, steps);
     made.account = make_account(tables, steps, made.roofline, made.findings, input.by_kernel);
     if (!source.traced || made.roofline.limits.empty()) return;
-    detail::limit_all(made.roofline.limits[0], made.account);
+    detail::limit_all(made.roofline.limits[0], made.account, made.roofline.memory);
     made.findings.bound = detail::with_limiters(std::move(made.findings.bound),
                                                 made.account.limiters_text(steps.whole()));
   };

@@ -71,6 +71,9 @@ constexpr std::string_view to_string(gpu_unit unit, std::string_view memory = "H
                                  : gpu_unit_table[static_cast<std::size_t>(unit)].name;
 }
 
+/// L1's data path, where shared memory has a part of its time.
+inline constexpr std::string_view l1_with_shared = "L1 with shared memory";
+
 /// A unit used by this part of the time or more bounds a kernel.
 /// Source: the classes of Nsight Compute's speed-of-light rule.
 inline constexpr double bound_use = 0.8;
@@ -119,7 +122,7 @@ class unit_times {
   std::string_view longest_name(std::string_view memory) const noexcept {
     gpu_unit const named = longest();
     bool const is_of_both = named == gpu_unit::shared && longest_ns() > (*this)[named];
-    return is_of_both ? std::string_view("L1 with shared memory") : to_string(named, memory);
+    return is_of_both ? l1_with_shared : to_string(named, memory);
   }
   /// Those beside the one that takes the longest: L1 and its data path for shared memory are one.
   unit_times without_longest() const noexcept {
