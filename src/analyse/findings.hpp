@@ -208,7 +208,7 @@ struct undecided_rule {
 struct fixed_together {
   std::vector<std::size_t> findings;  ///< their positions, ascending; fewer than 2: none is said
   double step_ns = std::numeric_limits<double>::quiet_NaN();  ///< the step without them
-  /// Positions between theirs: what gains less beside the first one than those that were chosen.
+  /// Positions between theirs: what shortens the step alone, and beside them by less.
   std::vector<std::size_t> passed_over = {};
 };
 

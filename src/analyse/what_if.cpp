@@ -288,7 +288,8 @@ class fixes_together {
     std::sort(made.findings.begin(), made.findings.end());
     for (std::size_t const other : others_)
       if (other < made.findings.back() &&
-          !std::binary_search(made.findings.begin(), made.findings.end(), other))
+          !std::binary_search(made.findings.begin(), made.findings.end(), other) &&
+          gains_less(made, other))
         made.passed_over.push_back(other);
     return made;
   }
@@ -318,6 +319,13 @@ class fixes_together {
     for (std::size_t const position : fixed) causes.push_back(&findings_[position]);
     causes.push_back(&findings_[other]);
     return predictor_.without(causes);
+  }
+  /// Whether a cause that shortens the step alone does so by less beside those that are fixed.
+  bool gains_less(fixed_together const& made, std::size_t other) {
+    finding const& found = findings_[other];
+    if (!found.shortens_step(step_ns_)) return false;
+    double const beside = made.step_ns - without(made.findings, other);
+    return beside < found.gain_ns(step_ns_) - least_share * step_ns_;
   }
   /// Of one that alone does not shorten the step: what it gains beside the first one.
   void tell(finding& other, double with_first_ns) const {

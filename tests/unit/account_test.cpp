@@ -189,6 +189,13 @@ TEST_CASE("all work together has one limiter, which answer, table and comparison
   }
 }
 
+TEST_CASE("a finding without a gain is not said to gain less than alone") {
+  answer const a(page_test::gpt2_sample().made);
+  std::string const text = detail::together_text(a.input.findings, a.input.analysed);
+  CHECK(text.find("Without findings 1 (launch-bound) and 3 (fp32-without-tensor") == 0);
+  CHECK(text.find("less than alone") == std::string::npos);
+}
+
 TEST_CASE("a limiter with less than half of the busy time is no single one") {
   period_account account;
   account.period_ns = 100.0;
