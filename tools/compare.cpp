@@ -115,8 +115,8 @@ std::string mark(strata::comparison const& c, strata::compared_range const& rang
 void print_times(strata::comparison const& c) {
   if (c.ranges.empty()) return;
   constexpr std::size_t most = 20;
-  print("%12s %12s %12s %18s  range (mean ms a step, without the first; largest change first)\n",
-        "difference", "before", "after", "change +-noise");
+  print("%12s %12s %12s %18s  range (mean ms a step; largest change first)\n", "difference",
+        "before", "after", "change +-noise");
   std::size_t left_out = 0;
   std::size_t unchanged = 0;
   std::size_t unsure = 0;
@@ -146,7 +146,9 @@ void print_times(strata::comparison const& c) {
   if (unchanged > 0) print("unchanged: %zu\n", unchanged);
   if (once > 0) print("once: in no step, so milliseconds of the whole run\n");
   if (trimmed) print("%s\n", about_trimmed);
-  if (unsure > 0) print("unsure: it looks slower than the limit, but its noise can do that\n");
+  if (unsure > 0)
+    print(
+        "unsure: it looks slower than the limit, but noise or what slows all ranges can do that\n");
   if (accepted > 0) print("accepted: slower than the limit, as a line of --accepted allows\n");
 }
 
@@ -252,7 +254,7 @@ void print_sums(strata::comparison const& c) {
           c.noisy_times, c.judged_times,
           c.runs_known ? "" : "; several runs of each side would show it");
   if (c.geometric_mean > 0)
-    print("ranges: %.3f times as long on average (the geometric mean)\n", c.geometric_mean);
+    print("ranges: %.3f times as long (the geometric mean of all)\n", c.geometric_mean);
 }
 
 class compare_command final : public subcommand {

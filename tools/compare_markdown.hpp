@@ -37,8 +37,8 @@ constexpr char about_trimmed[] =
     "trimmed: a mean without the longest and the shortest call of each run, since one of them is "
     "far from the others";
 
-/// What a line says of a range: the time that was judged and its change with noise, or the other
-/// time and no change.
+/// What a line says of a range: the time that was judged, on the GPU that of kernels, and its
+/// change with noise, or the other time, on the GPU with copies, and no change.
 struct range_line {
   std::string time;
   double before_ms;
@@ -47,7 +47,7 @@ struct range_line {
 
   explicit range_line(strata::compared_range const& range) {
     bool const judged = range.verdict != strata::range_verdict::unjudged;
-    time = (judged ? range.judged_gpu : range.gpu) ? "GPU" : "host";
+    time = judged ? range.judged_gpu ? "GPU" : "host" : range.gpu ? "GPU busy" : "host";
     if (!range.thread.empty()) time += ", " + range.thread;
     if (judged && range.judged_trimmed) time += ", trimmed";
     before_ms = judged ? range.judged_before_ms : range.before_ms;
@@ -81,7 +81,7 @@ struct period_line {
     using strata::detail::significant;
     using strata::detail::time_text;
     bool const has_both = row.before_ms > 0 && row.after_ms > 0;
-    change = has_both ? change_text(row.after_ms / row.before_ms - 1, row.noise_ms / row.before_ms)
+    change = has_both ? change_text(row.after_ms / row.before_ms - 1, row.noise)
                       : "+-" + time_text(row.noise_ms * 1e6);
     auto const number = [](double value) {
       return std::isfinite(value) ? significant(value) : std::string();
@@ -158,9 +158,7 @@ inline void write_comparison_markdown(strata::detail::text_writer& out,
                 line.change + " |\n");
     out.put('\n');
   }
-  out.write(
-      "| range | before, mean ms a step, without the first | after | change | "
-      "|\n|---|--:|--:|--:|---|\n");
+  out.write("| range | before, mean ms a step | after | change | |\n|---|--:|--:|--:|---|\n");
   std::size_t lines = 0;
   auto const row = [&](std::string const& name, double before, double after,
                        std::string const& change, std::string_view said) {

@@ -72,7 +72,7 @@ function aboutChanges() {
   const trimmed = " Trimmed: a mean without the longest and the shortest call of each run, since"
     + " one of them is far from the others.";
   const once = " Once: a range outside of steps, by the whole run.";
-  return "Milliseconds a " + meanUnit + whichSteps
+  return "Milliseconds a " + meanUnit
     + "; after less before: blue is less time, red more."
     + " \u00d7: the factor, after / before. A paler bar was not judged: it is too small, or has"
     + " few calls. A click shows all columns of the range."

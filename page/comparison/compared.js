@@ -4,9 +4,8 @@
 const step = data.step;
 const hasSteps = step.before_steps > 0 && step.after_steps > 0;
 const unit = hasSteps ? "step" : "run";
-/** Times of ranges are means, without the first step; that of the step is its median. */
+/** Times of ranges are means; that of the step is its median. */
 const meanUnit = hasSteps ? "mean step" : "run";
-const whichSteps = hasSteps ? ", without the first" : "";
 const sides = ["before", "after"];
 const runsOf = side => data.runs.filter(run => run.side === side);
 const program = (data.runs[0] || {}).program || "program";
@@ -56,7 +55,8 @@ function valuesOf(range) {
 /** A range with the time that was judged; of one that was not, the other. */
 function readRange(range) {
   const judged = range.verdict !== "unjudged";
-  const by = (judged ? range.judged_by : range.time) === "gpu" ? "GPU" : "host";
+  const byGpu = judged ? "GPU" : "GPU busy";  // of kernels, or with copies
+  const by = (judged ? range.judged_by : range.time) === "gpu" ? byGpu : "host";
   const was = judged ? range.judged_before_ms : range.before_ms;
   const now = judged ? range.judged_after_ms : range.after_ms;
   const ends = judged

@@ -188,7 +188,7 @@ function factors() {
     + " compare --json have all of them, of each range.";
   const rows = tableBox("Table of factors", 0);
   rows.id = "factor-rows";
-  const about = "After / before, of a " + meanUnit + whichSteps + "; the columns are those of"
+  const about = "After / before, of a " + meanUnit + "; the columns are those of"
     + " ranges.csv and of the counters. A click on a heading sorts."
     + leftOut("ranges", ranges.length);
   section("factors", "Factors of every column", about,

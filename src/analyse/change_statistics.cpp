@@ -102,9 +102,11 @@ estimate typical_logarithm(std::vector<double> const& series) {
   std::vector<double> logarithms;
   for (double const value : series)
     if (value > 0) logarithms.push_back(std::log(value));
-  if (logarithms.empty()) return {};
+  double const typical = series.empty() ? 0 : median(series);
+  if (!(typical > 0)) return {};
   double const n = static_cast<double>(logarithms.size());
-  double const middle = median(logarithms);
+  // The logarithm of the median, which reports have: of even series not the median of logarithms.
+  double const middle = std::log(typical);
   double const deviation = robust_deviation(logarithms);
   double products = 0;
   double sum = 0;

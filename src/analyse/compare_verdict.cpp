@@ -16,6 +16,8 @@
 #include <cmath>
 #include <cstddef>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -184,9 +186,8 @@ class verdict_writer {
       result_.reason = looks + ", which " + doubt_of_step() + ": " + advice();
     } else if (step_.value.value > step_.limit && !result_.runs_known) {
       result_.runs_to_decide = 3;
-      result_.reason = looks + " and its ranges " + changed_text(result_.common) +
-                       " on average, as other clocks or other work make them, so record 3 runs of "
-                       "each side";
+      result_.reason = looks + " and its median range " + changed_text(result_.common) +
+                       ", as other clocks or other work make them, so record 3 runs of each side";
     } else if (step_.value.value > step_.limit) {
       step_.advise(step_.value.value, step_alarms);
       result_.reason = looks + ", but its noise is " + percent(result_.noise) + ": " + advice();
@@ -203,15 +204,15 @@ class verdict_writer {
       if (result_.steps_to_decide == 0)
         result_.runs_to_decide = std::max(runs_.before.size(), runs_.after.size()) + 2;
       result_.reason = named_time(*noisiest) + " looks " +
-                       percent(std::expm1(noisiest->change.value)) + " slower, but its noise is " +
-                       percent(noisiest->noise) + ": " + advice();
+                       percent(std::expm1(noisiest->change.value)) +
+                       " slower, but noise beside the other ranges is " + percent(noisiest->doubt) +
+                       ": " + advice();
     } else if (std::log1p(result_.common) > context_.limit() && !runs_.both_known()) {
       result_.runs_to_decide = 3;
-      result_.reason = "the step is within the limit, but its ranges are " +
+      result_.reason = "the step is within the limit, but its median range is " +
                        percent(result_.common) +
-                       " slower on average, as other clocks or a change of them all make them, so "
-                       "record 3 runs of "
-                       "each side";
+                       " slower, as other clocks or a change of all ranges make it, so record 3 "
+                       "runs of each side";
     } else {
       result_.verdict = verdict::no_regression;
       result_.reason = step_.value.value + hidden < -step_.limit
@@ -249,6 +250,7 @@ class verdict_writer {
       if (time.verdict == range_verdict::slower) slower.push_back(with_folded_indices(range.path));
     }
     std::sort(slower.begin(), slower.end());
+    take_noise_of_rows();
     double logarithms = 0;
     double counted = 0;
     for (compared_range& range : result_.ranges) {
@@ -267,6 +269,24 @@ class verdict_writer {
                        [](compared_range const& a, compared_range const& b) {
                          return std::abs(a.change_ms()) > std::abs(b.change_ms());
                        });
+  }
+
+  /// A range whose time is that of a row of the period has the noise of the row.
+  void take_noise_of_rows() {
+    constexpr double rounding = 1e-3;  // of the digits that are printed
+    auto const alike = [](double a, double b) { return std::abs(a - b) <= rounding * b; };
+    std::unordered_map<std::string_view, period_row const*> rows;
+    for (period_row const& row : result_.period.rows)
+      if (row.kind == period_kind::range && is_finite(row.noise)) rows.emplace(row.name, &row);
+    for (compared_range& range : result_.ranges) {
+      auto const row = rows.find(range.path);
+      bool const is_of_kernels =
+          range.verdict != range_verdict::unjudged && range.judged_gpu && !range.judged_trimmed;
+      if (is_of_kernels && row != rows.end() &&
+          alike(range.judged_before_ms, row->second->before_ms) &&
+          alike(range.judged_after_ms, row->second->after_ms))
+        range.noise = row->second->noise;
+    }
   }
 
   /// What can make a step look slower than the limit.

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -88,8 +89,9 @@ struct compared_range {
   double judged_before_ms = 0;  ///< milliseconds a step; 0 where unjudged
   double judged_after_ms = 0;
   double change = 0;  ///< judged after / judged before - 1
-  /// Standard deviation of `change`: of calls, between runs, and between ranges, unless these
-  /// changed together by more than the limit and the range is not in doubt.
+  /// Standard deviation of the factor, as a fraction. Of a range with a row in the period, that of
+  /// its row; else of calls, between runs, and between ranges, unless these changed together by
+  /// more than the limit.
   double noise = 0;
   /// Of the judged time, what losses of the runs may hide: 1 is as much again as is seen. The
   /// verdict holds for all of it.
@@ -125,7 +127,9 @@ struct period_row {
       name;  ///< the folded path of a range, the direction of copies, the cause of idle time
   double before_ms = 0;
   double after_ms = 0;
-  double noise_ms = 0;   ///< standard deviation of the change
+  double noise_ms = 0;  ///< standard deviation of the change
+  /// The same of the factor, as a fraction; NaN where a side has no time.
+  double noise = std::numeric_limits<double>::quiet_NaN();
   bool changed = false;  ///< beyond noise, losses and other clocks
   /// Noise, losses and other clocks explain it; a row that is neither needs more steps or runs.
   bool is_noise = true;
@@ -193,7 +197,7 @@ struct comparison {
   bool runs_known = false;  ///< `noise` has that between runs: of several runs, or `run_noise`
   double resolution = 0;    ///< the least slowdown of a step that would be found in `noise`
   double chance = 1;        ///< that steps no slower would look like these (Mann-Whitney)
-  double common = 0;        ///< the mean change of the ranges, which machines do as well
+  double common = 0;        ///< the median change of the ranges, which machines do as well
   std::size_t steps_to_decide = 0;  ///< a run, where inconclusive; 0: more steps do not help
   std::size_t runs_to_decide = 0;   ///< of each side, where inconclusive; 0: more do not help
   std::size_t judged_times = 0;     ///< of host and GPU of ranges and of their sums over indices

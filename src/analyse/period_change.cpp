@@ -49,7 +49,7 @@ class period_comparer {
   period_change compare() {
     for (std::size_t r = 0; r < runs_.size(); ++r) {
       run_period const& period = period_of(r);
-      if (period.parts.empty()) return {};
+      if (period.parts.empty() || runs_.run(r).tables().lost_all_times()) return {};
       by_cause_ = by_cause_ && period.knows_causes;
       names_between_ = names_between_ || period.names_between;
       knows_limits_ = knows_limits_ && (period.bound != "GPU-bound" || !period.limit.empty());
@@ -57,8 +57,9 @@ class period_comparer {
     same_traffic_ = is_traffic_alike();
     for (std::size_t r = 0; r < runs_.size(); ++r) add(r);
     for (row_sums& sums : sums_) {
-      sums.variance = variance_of(sums.ms, sums.variances);
-      sums.variance_beside = variance_of(sums.ms, sums.variances_beside);
+      sums.variance = variance_of(sums.ms, sums.variances, false);
+      sums.variance_of_factor = variance_of(sums.ms, sums.variances, true);
+      sums.variance_beside = variance_of(sums.ms, sums.variances_beside, false);
     }
     find_noise_of_run();
     find_losses();
@@ -76,8 +77,9 @@ class period_comparer {
   /// A row, and what tells its noise.
   struct row_sums {
     period_row row;
-    double variance = 0.0;         // of the change by the steps, ms squared
-    double variance_beside = 0.0;  // the same beside what all kernels have in common
+    double variance = 0.0;            // of the change by the steps, ms squared
+    double variance_of_factor = 0.0;  // the same of its logarithm
+    double variance_beside = 0.0;     // of the change, beside what all kernels have in common
     // By run, in ms and ms squared.
     std::vector<double> ms;
     std::vector<double> variances;
@@ -140,7 +142,8 @@ class period_comparer {
 
   /// The variance of a row's change. Few steps of one run tell their own noise badly: the steps of
   /// all runs together tell it too, as a part of the time, and the larger one counts.
-  double variance_of(std::vector<double> const& ms, std::vector<double> const& variances) const {
+  double variance_of(std::vector<double> const& ms, std::vector<double> const& variances,
+                     bool of_factor) const {
     double sum = 0.0;
     double freedom = 0.0;
     for (std::size_t r = 0; r < runs_.size(); ++r) {
@@ -152,7 +155,8 @@ class period_comparer {
     double own = 0.0;
     double pooled = 0.0;
     for (std::size_t r = 0; r < runs_.size(); ++r) {
-      double const weight = runs_.weight(r) * runs_.weight(r);
+      double const unit = of_factor && ms[r] > 0.0 ? 1.0 / ms[r] : 1.0;
+      double const weight = runs_.weight(r) * runs_.weight(r) * unit * unit;
       own += weight * variances[r];
       if (freedom > 0.0)
         pooled += weight * ms[r] * ms[r] * sum / freedom / std::max(1.0, period_of(r).steps);
@@ -228,19 +232,26 @@ class period_comparer {
     double freedom = std::max(1.0, freedom_);
     bool const is_beside = row.kind == period_kind::copy && !is_nan(sums.variance_beside);
     double variance = is_beside ? sums.variance_beside : sums.variance;
+    double variance_of_factor = sums.variance_of_factor;
     if (runs_.both_known()) {
       freedom = static_cast<double>(runs_.size() - 2);
       double squares_of_runs = 0.0;
+      double squares_of_parts = 0.0;
       for (std::size_t r = 0; r < runs_.size(); ++r) {
-        double const away = sums.ms[r] - (runs_.is_later(r) ? row.after_ms : row.before_ms);
+        double const mean = runs_.is_later(r) ? row.after_ms : row.before_ms;
+        double const away = sums.ms[r] - mean;
         squares_of_runs += away * away;
+        squares_of_parts += away / mean * (away / mean);
       }
-      variance = std::max(variance, squares_of_runs / freedom * runs_.variance_of_difference());
+      double const scale = runs_.variance_of_difference() / freedom;
+      variance = std::max(variance, squares_of_runs * scale);
+      variance_of_factor = std::max(variance_of_factor, squares_of_parts * scale);
     }
     bool const is_gpu_work = is_range(sums) || row.kind == period_kind::copy;
     double const of_run = is_gpu_work ? noise_of_run_ : std::max(noise_of_run_, noise_of_run);
-    double const assumed = (runs_.both_known() ? min_noise_of_run : of_run) * larger_ms;
-    row.noise_ms = std::sqrt(variance + assumed * assumed);
+    double const assumed = runs_.both_known() ? min_noise_of_run : of_run;
+    row.noise_ms = std::sqrt(variance + assumed * larger_ms * (assumed * larger_ms));
+    if (is_on_both(sums)) row.noise = std::sqrt(variance_of_factor + assumed * assumed);
     double const needed = student_quantile(row_alarms / (2.0 * family), freedom);
     double const clocks = is_range(sums) ? std::expm1(context_.clocks) * larger_ms : 0.0;
     double const lost = row.kind == period_kind::between ? lost_between_ : lost_in_steps_;

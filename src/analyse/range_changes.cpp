@@ -265,7 +265,7 @@ double range_changes::judge(judged_time& time, double change, common_change cons
   double const effect = alone ? change : beside;
   double const needed = alone ? alone_needs : beside_needs;
   double const noise = alone ? time.of_runs : variance;
-  time.noise = std::sqrt(noise);
+  time.noise = time.doubt = std::sqrt(noise);
   time.verdict = range_verdict::within;
   double const least = runs_.both_known() ? std::min(hidden, hidden_alone) : hidden;
   // Two runs that differ in everything were not taken under the same conditions, or of the same
@@ -287,7 +287,6 @@ double range_changes::judge(judged_time& time, double change, common_change cons
     time.verdict = range_verdict::slower;
   } else if ((beyond || most) && time.result->share >= context_.options.least_share) {
     time.verdict = range_verdict::unsure;
-    time.noise = std::sqrt(noise);
     double const bearable = effect * effect / (needed * needed) - (noise - time.within);
     double const steps = bearable > 0 ? steps_a_run_ * time.within / bearable : 1e9;
     if (steps < 1e5) time.steps_to_decide = static_cast<std::size_t>(std::ceil(steps)) + 1;

@@ -36,6 +36,7 @@ struct judged_time {
   bool undecided = false;  // for that
   double limit = 0;
   double noise = 0;
+  double doubt = 0;  ///< the same with how ranges, or runs, differ: what a verdict is beyond
   range_verdict verdict = range_verdict::unjudged;
   std::size_t steps_to_decide = 0;
 };

@@ -60,11 +60,9 @@ class row_finder {
       several = several || found[r]->rows.size() > 1;
     }
     if (!range.gpu) range.thread = thread_of(found);
-    char const* const time = range.gpu ? "gpu_busy_ns" : "host_total_ns";
-    char const* const first = range.gpu ? "first_step_gpu_busy_ns" : "first_step_host_ns";
     for (std::size_t r = 0; r < runs_.size(); ++r)
       (runs_.is_later(r) ? range.after_ms : range.before_ms) +=
-          runs_.run(r).later_sum(*found[r], time, first) / 1e6 * runs_.weight(r);
+          runs_.run(r).mean_ms(*found[r], range.gpu) * runs_.weight(r);
     run_ranges const& first_run = runs_.run(0);
     for (std::size_t i = 0; i < first_run.tables().columns.size(); ++i) {
       std::string const& name = first_run.tables().columns[i];

@@ -79,20 +79,20 @@ void add_calls(step_time& time, known_calls const& calls, double median, double 
   time.has_far = time.has_far || is_far;
 }
 
-/// Adds them without those of the first step, which pays for what the others find done.
+/// Adds them without those of the first step.
 void add_later(step_time& time, call_times const& times, double steps) {
   known_calls calls = all_calls(times);
   double const first = times.first_count;
-  bool const without = steps > 1 && calls.count - first > 1 && calls.total >= times.first_total;
-  if (steps > 1 && (without || first == 0)) steps -= 1;
-  if (without && first > 0) {
+  if (calls.count < first || calls.total < times.first_total)
+    return add_calls(time, calls, times.median, steps);
+  if (first > 0) {
     calls.squares -= times.first_total * times.first_total / first;  // exact for one call
     calls.count -= first;
     calls.total -= times.first_total;
     calls.has_ends = first == 1;
     if (times.first_total >= times.max) calls.longest = 0;
   }
-  add_calls(time, calls, times.median, steps);
+  add_calls(time, calls, times.median, steps - 1);
 }
 
 /// Takes a part of calls for all of them. Which of them were the longest and shortest one is not
@@ -105,7 +105,7 @@ void keep_part(call_times& times, double part) {
 }
 
 /// Adds that part of the launches of a kernel.
-void add_kernel(step_time& time, call_times times, double part, double steps) {
+void add_kernel(step_time& time, call_times times, double part, double steps, bool without_first) {
   time.counted += times.count * part;
   double const untimed = untimed_launches(times) * part;
   keep_part(times, part);
@@ -116,7 +116,7 @@ void add_kernel(step_time& time, call_times times, double part, double steps) {
   } else {
     time.all_lack += untimed;
   }
-  if (times.knows_first) return add_later(time, times, steps);
+  if (without_first && times.knows_first) return add_later(time, times, steps);
   add_calls(time, all_calls(times), times.median, steps);
 }
 
@@ -127,6 +127,12 @@ auto find_in(Ranges& in, std::string_view path) -> decltype(in.data()) {
         return std::string_view(range.path) < of;
       });
   return found != in.end() && found->path == path ? &*found : nullptr;
+}
+
+/// The length of the path of what is around a range.
+std::size_t above(std::string_view path) {
+  std::size_t const slash = path.find_last_of('/');
+  return slash == path.npos ? 0 : slash;
 }
 
 /// Finds the range that a path is of, or lies in. Cost: a look-up for each level of the path.
@@ -144,10 +150,6 @@ class path_index {
   }
 
  private:
-  static std::size_t above(std::string_view path) {
-    std::size_t const slash = path.find_last_of('/');
-    return slash == path.npos ? 0 : slash;
-  }
   std::unordered_map<std::string_view, run_range*> ranges_;
 };
 
@@ -163,6 +165,7 @@ run_ranges::run_ranges(run_tables const& tables) : tables_(&tables) {
   add_kernels();
   add_counted();
   fold();
+  take_means();
 }
 
 bool run_ranges::knows_periods() const {
@@ -206,7 +209,10 @@ void run_ranges::add_ranges() {
     range.once = times.count > 0 && in_steps(row) == 0;
     if (!range.once) keep_part(times, in_steps(row));
     range.host.counted = times.count;
-    add_later(range.host, times, range.once ? 1 : steps());
+    if (without_first() && !range.once)
+      add_later(range.host, times, steps());
+    else
+      add_calls(range.host, all_calls(times), times.median, steps_of(range));
     all.push_back(std::move(range));
   }
   auto const path_of = [](run_range const& range) -> std::string_view { return range.path; };
@@ -228,7 +234,8 @@ void run_ranges::add_kernels() {
     double const kept = range != nullptr ? in_steps(*range->rows[0]) : 1;
     for (; range != nullptr; range = above[static_cast<std::size_t>(range - all.data())])
       if (double const part = range->once ? 1 : kept; part > 0)
-        add_kernel(range->gpu, kernel.times, part, steps_of(*range));
+        add_kernel(range->gpu, kernel.times, part, steps_of(*range),
+                   without_first() && !range->once);
   }
 }
 
@@ -283,6 +290,27 @@ void run_ranges::fold() {
             all.end());
 }
 
+/// Of ranges that are called outside of steps too, sums tell less than reports do. The kernels of a
+/// range and of those below it are rows of the period.
+void run_ranges::take_means() {
+  std::unordered_map<std::string_view, double> kernel_ns;
+  for (period_part const& part : tables_->period.parts) {
+    if (part.kind != period_kind::range) continue;
+    for (std::string_view path = part.name; !path.empty(); path = path.substr(0, above(path)))
+      kernel_ns[path] += part.ns;
+  }
+  for (std::vector<run_range>* const list : {&all, &folded})
+    for (run_range& range : *list) {
+      auto const found = tables_->in_step.find(range.path);
+      if (range.once || found == tables_->in_step.end()) continue;
+      range.in_step = &found->second;
+      range.host.mean.ms = found->second.host_ns / 1e6;
+      auto const in_period = kernel_ns.find(range.path);
+      bool const is_known = tables_->traced && in_period != kernel_ns.end();
+      range.gpu.mean.ms = (is_known ? in_period->second : found->second.kernel_ns) / 1e6;
+    }
+}
+
 run_range const* run_ranges::find(std::string_view path) const {
   run_range const* const single = find_in(all, path);
   return single != nullptr ? single : find_in(folded, path);
@@ -320,17 +348,18 @@ double run_ranges::sum(run_range const& range, std::size_t column) const {
   return whole / steps_of(range);
 }
 
-double run_ranges::later_sum(run_range const& range, std::string_view time,
-                             std::string_view first_time) const {
-  std::size_t const first_column = column(first_time);
-  double const whole = sum(range, time) * steps_of(range);
+double run_ranges::mean_ms(run_range const& range, bool gpu) const {
+  if (range.in_step != nullptr)
+    return (gpu ? range.in_step->busy_ns : range.in_step->host_ns) / 1e6;
+  std::size_t const first_column = column(gpu ? "first_step_gpu_busy_ns" : "first_step_host_ns");
+  double const whole = sum(range, gpu ? "gpu_busy_ns" : "host_total_ns") * steps_of(range);
   double const first = total(range, first_column);
-  bool const is_known = !range.once && steps() > 1 &&
+  bool const is_known = !range.once && without_first() &&
                         std::all_of(range.rows.begin(), range.rows.end(), [&](run_row const* row) {
                           return has_number(*row, first_column);
                         });
-  averaged_steps const averaged{steps_of(range), is_known && whole > first};
-  return averaged.mean(whole, first);
+  averaged_steps const averaged{steps_of(range), is_known && whole >= first};
+  return averaged.mean(whole, first) / 1e6;
 }
 
 bool run_ranges::counted(run_range const& range, counted_metric const& metric, double& sum) const {

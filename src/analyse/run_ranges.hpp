@@ -74,7 +74,8 @@ struct run_range {
   std::vector<run_row const*> rows;
   /// By counter set of the run, what was counted of its rows.
   std::vector<std::vector<run_counts const*>> counted;
-  bool once = false;  ///< outside of steps: its amounts are of the whole run
+  bool once = false;                       ///< outside of steps: its amounts are of the whole run
+  range_in_step const* in_step = nullptr;  ///< as reports have it; null: sums tell it
 };
 
 /// A metric that a run counted.
@@ -102,6 +103,8 @@ class run_ranges {
   bool is_sum(run_range const& range) const;
   /// What a step is divided by: 1 where the run has none.
   double steps() const noexcept;
+  /// Whether the means are without the first step, which is apart.
+  bool without_first() const noexcept { return tables_->period.first_ns > 0; }
   /// What the amounts of a range are divided by.
   double steps_of(run_range const& range) const noexcept { return range.once ? 1 : steps(); }
   /// The position of a column, or run_tables::no_column.
@@ -115,10 +118,9 @@ class run_ranges {
   double sum(run_range const& range, std::string_view name) const {
     return sum(range, column(name));
   }
-  /// The sum of a time, a step, without the first step and its part, which is in another column; of
-  /// all steps where that is unknown, or all of the time.
-  double later_sum(run_range const& range, std::string_view time,
-                   std::string_view first_time) const;
+  /// Milliseconds of a mean step, of the steps that reports have the mean of: in which the range
+  /// had work on the GPU, or of the host.
+  double mean_ms(run_range const& range, bool gpu) const;
   /// The values of a counted metric in a range, summed over its rows, a step.
   /// Returns: false where a row has none, or where they do not add up.
   bool counted(run_range const& range, counted_metric const& metric, double& sum) const;
@@ -143,6 +145,7 @@ class run_ranges {
   void add_kernels();
   void add_counted();
   void fold();
+  void take_means();
 
   run_tables const* tables_;
   std::unordered_map<std::string_view, std::size_t> columns_;

@@ -97,6 +97,14 @@ run_counter_set counted(counter_table const& table, vec<range_row> const& ranges
   return set;
 }
 
+/// What reports say of these rows in a mean step.
+void add_in_step(run_tables& made, vec<range_row> const& rows, step_analysis const& steps) {
+  step_amounts const amounts(rows, steps);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    made.in_step[std::string(rows[i].path)] = {amounts.host_ns(i), amounts.work(i).kernel_ns,
+                                               amounts.busy_ns(i)};
+}
+
 run_origin origin_of(profile_environment const& environment) {
   run_origin origin;
   origin.strata = version_text();
@@ -119,6 +127,21 @@ std::size_t run_tables::column(std::string_view name) const noexcept {
   for (std::size_t i = 0; i < columns.size(); ++i)
     if (columns[i] == name) return i;
   return no_column;
+}
+
+bool run_tables::lost_all_times() const noexcept {
+  double work = 0.0;
+  double busy_ns = 0.0;
+  for (run_kernel const& kernel : kernels) {
+    work += kernel.times.count;
+    busy_ns += kernel.times.total;
+  }
+  for (run_row const& row : ranges) {
+    if (!row.path.empty()) continue;
+    work += number(row, "copies");
+    busy_ns += number(row, "gpu_busy_ns");
+  }
+  return losses.device_times > 0.0 && work > 0.0 && !(busy_ns > 0.0);
 }
 
 double run_tables::number(run_row const& row, std::string_view name,
@@ -150,6 +173,10 @@ run_tables make_run_tables(profile const& source) {
   made.steps_folded = static_cast<double>(source.losses.steps_summed);
   detail::range_cells cells(made.columns);
   for (range_row const& row : input.ranges) made.ranges.push_back(cells.take(row, input));
+  if (steps.from_steps) {
+    detail::add_in_step(made, input.ranges, steps);
+    detail::add_in_step(made, input.folded, steps);
+  }
   bool const knows_first = detail::knows_first_step(source);
   for (kernel_row const& row : input.kernels)
     made.kernels.push_back(

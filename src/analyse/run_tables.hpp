@@ -105,6 +105,13 @@ struct run_counter_set {
   std::vector<run_counts> rows;
 };
 
+/// A range in a mean step, as reports have it. Units: ns.
+struct range_in_step {
+  double host_ns = 0.0;
+  double kernel_ns = 0.0;
+  double busy_ns = 0.0;  ///< in which its kernels or copies ran
+};
+
 /// The tables of one run.
 struct run_tables {
   static constexpr std::size_t no_column = static_cast<std::size_t>(-1);
@@ -121,9 +128,13 @@ struct run_tables {
   std::vector<run_kernel> kernels;
   std::vector<run_counter_set> counters;
   run_period period;  ///< of a recording; of a profile.json only what its sums tell
+  /// Of a recording, by path: with indices, and folded.
+  std::unordered_map<std::string, range_in_step> in_step;
 
   /// Cost: linear in the columns.
   std::size_t column(std::string_view name) const noexcept;
+  /// Whether the GPU worked and no time of it is known, as after an error of CUDA.
+  bool lost_all_times() const noexcept;
   /// A number of a range; `otherwise` where it is not known.
   double number(run_row const& row, std::string_view name, double otherwise = 0.0) const noexcept;
 };

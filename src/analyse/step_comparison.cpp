@@ -21,13 +21,10 @@ bool is_beyond(double change, double variance, double freedom) {
   return change > student_quantile(step_alarms, freedom) * std::sqrt(variance);
 }
 
-/// Without the first one, which pays for what the others find done, where there are more than a few
-/// or it is apart from the others.
-std::vector<double> usual_steps_of(std::vector<double> const& all) {
-  constexpr double apart = 1.5;  // medians of the others, as in the summary of steps
-  if (all.size() < 3) return all;
-  std::vector<double> later(all.begin() + 1, all.end());
-  return all.size() > min_steps || all[0] > apart * median(later) ? later : all;
+/// Without a first one that is apart from the others, as in reports.
+std::vector<double> usual_steps_of(run_ranges const& run) {
+  std::vector<double> const& all = run.steps_ms;
+  return {all.begin() + (run.without_first() ? 1 : 0), all.end()};
 }
 
 }  // namespace
@@ -39,7 +36,7 @@ step_comparison::step_comparison(compare_context const& context, comparison& res
   std::size_t fewest = runs_.run(0).steps_ms.size();
   for (std::size_t r = 0; r < runs_.size(); ++r) {
     std::vector<double> const& all = runs_.run(r).steps_ms;
-    std::vector<double> const steps = usual_steps_of(all);
+    std::vector<double> const steps = usual_steps_of(runs_.run(r));
     std::vector<double>& side = pooled[runs_.is_later(r)];
     side.insert(side.end(), steps.begin(), steps.end());
     estimate const typical = typical_logarithm(steps);
@@ -86,7 +83,7 @@ void step_comparison::pool_few_steps() {
   for (std::size_t r = 0; r < runs_.size(); ++r) {
     std::vector<double> const& all = runs_.run(r).steps_ms;
     std::vector<double> steps;
-    for (double const ms : usual_steps_of(all))
+    for (double const ms : usual_steps_of(runs_.run(r)))
       if (ms > 0) steps.push_back(std::log(ms));
     if (steps.empty()) continue;
     auto const count = static_cast<double>(steps.size());

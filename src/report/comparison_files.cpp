@@ -128,6 +128,7 @@ class comparison_json {
     json_.number("before_ms", row.before_ms);
     json_.number("after_ms", row.after_ms);
     json_.number("noise_ms", row.noise_ms);
+    json_.number("noise", row.noise);
     json_.boolean("changed", row.changed);
     json_.boolean("within_noise", row.is_noise && !row.changed);
     json_.number("before_kernels", row.before_kernels);
