@@ -35,7 +35,8 @@ std::vector<double> device_clocks(run_tables const& run) {
 /// difference of machine, settings and work.
 class difference_finder {
  public:
-  explicit difference_finder(compared_runs const& runs) : lacks_periods_(runs.lacks_periods) {
+  explicit difference_finder(compared_runs const& runs)
+      : runs_(runs), lacks_periods_(runs.lacks_periods) {
     first_ = &runs.before[0];
     for (std::vector<run_ranges> const* const side : {&runs.before, &runs.after})
       for (run_ranges const& run : *side)
@@ -43,6 +44,7 @@ class difference_finder {
   }
 
   comparability find(double limit) {
+    look_at_losses();
     look_at_machines();
     look_at_environment();
     look_at_work();
@@ -61,6 +63,16 @@ class difference_finder {
     for (run_ranges const* const run : others_)
       if (read(run->tables()) != wanted) return run;
     return nullptr;
+  }
+
+  void look_at_losses() {
+    for (std::size_t r = 0; r < runs_.size(); ++r) {
+      if (!runs_.run(r).tables().lost_all_times()) continue;
+      made_.obstacles.push_back(std::string("a run ") + (runs_.is_later(r) ? "after" : "before") +
+                                " lost all its GPU times (" + runs_.losses(r).device_text +
+                                "), most often since the program met an error of CUDA");
+      return;
+    }
   }
 
   static constexpr double most_apart = 0.1;  // by which clocks of one machine differ; chosen
@@ -333,6 +345,7 @@ class difference_finder {
     return {};
   }
 
+  compared_runs const& runs_;
   run_ranges const* first_;
   std::vector<run_ranges const*> others_;
   bool lacks_periods_;

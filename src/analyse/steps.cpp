@@ -24,6 +24,7 @@ class step_details final : public steps_builder {
     share_out(analysed_.idle_between,
               larger(0.0, analysed_.between_ns - analysed_.between_busy_ns));
     order();
+    if (lost_all_times(source_, analysed_)) forget_idle();
     return std::move(analysed_);
   }
 
@@ -68,6 +69,14 @@ class step_details final : public steps_builder {
     add_copies_between();
     add_exposed();
     for (device_time const& device : analysed_.devices) analysed_.overlap_ns += device.overlap_ns;
+  }
+
+  /// Of a device whose times are all lost nothing is known, also not that it was idle.
+  void forget_idle() {
+    analysed_.idle.clear();
+    analysed_.idle_between.clear();
+    for (step_idle& step : analysed_.typical)
+      for (double& ns : step.idle_ns) ns = 0.0;
   }
 
   void list_typical() {

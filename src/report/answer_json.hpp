@@ -114,10 +114,12 @@ class answer_json {
     json_.number("period_ns", steps.period_ns());
     json_.boolean("without_first", steps.without_first);
     if (steps.early != 0) json_.integer("early_steps", steps.early);
-    if (page_ != nullptr) json_.boolean("times_lost", lost_all_times(input_.source, steps));
-    json_.number("gpu_busy_ns", steps.gpu_busy_ns);
-    json_.number("gpu_idle_ns", steps.gpu_idle_ns);
-    json_.number("rangeless_busy_ns", steps.rangeless_busy_ns);
+    bool const is_lost = lost_all_times(input_.source, steps);
+    if (page_ != nullptr) json_.boolean("times_lost", is_lost);
+    auto const of_gpu = [is_lost](double ns) { return is_lost ? not_a_number : ns; };
+    json_.number("gpu_busy_ns", of_gpu(steps.period_busy_ns()));
+    json_.number("gpu_idle_ns", of_gpu(steps.period_idle_ns()));
+    json_.number("rangeless_busy_ns", of_gpu(steps.rangeless_busy_ns));
     json_.number("tokens", steps.tokens);
     json_.number("tokens_per_second", as_shown(steps.tokens_per_s));
     declared_use const& declared = input_.declared;

@@ -110,7 +110,7 @@ class fleet_samples {
     add({fleet_metric::step, steps.mean_ns * ns});
     if (steps.is_slowed()) add({fleet_metric::step_unrecorded, steps.unrecorded_ns * ns});
     if (input_.source.traced && !lost_all_times(input_.source, steps))
-      add({fleet_metric::step_busy, steps.gpu_busy_ns * ns});
+      add({fleet_metric::step_busy, steps.period_busy_ns() * ns});
     add_collectives();
     add({fleet_metric::steps, steps.from_steps ? static_cast<double>(steps.count) : 0.0});
     add({fleet_metric::tokens, as_shown(steps.tokens_per_s)});

@@ -121,6 +121,29 @@ TEST_CASE("half of the times of a range lost: neither shorter nor slower is said
   CHECK(c.find("a3")->lost_after == 0);
 }
 
+TEST_CASE("a run that lost all times of the GPU is undecided, and not idle") {
+  one_run lost = layers(5e5);
+  for (auto& kernel : lost.kernels) kernel.timed = 0;
+  lost.losses = "\"timestamps_lost\":320";
+  for (bool const after : {false, true}) {
+    CAPTURE(after);
+    comparison const c = after ? compared(layers(5e5), lost) : compared(lost, layers(5e5));
+    CHECK(c.verdict == comparison_verdict::inconclusive);
+    CHECK(has(c.reason, after ? "a run after lost all its GPU times (320 records of GPU work"
+                              : "a run before lost all its GPU times (320 records of GPU work"));
+    CHECK(has(c.reason, "most often since the program met an error of CUDA"));
+    CHECK_FALSE(c.comparable);
+    CHECK(c.period.rows.empty());
+    CHECK(c.most_changed() == nullptr);
+    CHECK(c.headline.find("a step takes ") == 0);
+  }
+  strata::compare_options anyway;
+  anyway.anyway = true;
+  comparison const c = compared(layers(5e5), lost, anyway);
+  CHECK(c.verdict == comparison_verdict::inconclusive);
+  CHECK(c.period.rows.empty());
+}
+
 TEST_CASE("what a sum over ranges lost is as long as where it was lost") {
   // Of four layers the one with long kernels lost half of its times.
   one_run before = layers(5e5);

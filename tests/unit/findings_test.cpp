@@ -2179,6 +2179,13 @@ TEST_CASE("a GPU whose times were all lost is not said to have had nothing to do
   has(text_of(a, false), "unknown (100.0 %)");
   has(detail::device_text(a.input), "times of the GPU lost");
   CHECK(text_of(a, false).find("idle (") == std::string::npos);
+  std::string const json = text_of(a, true);
+  has(json, "\"gpu_busy_ns\":null,\"gpu_idle_ns\":null");
+  CHECK(json.find("\"cause\":\"launch\"") == std::string::npos);
+  CHECK(a.input.analysed.idle.empty());
+  strata::run_tables const run = make_run_tables(p.made);
+  CHECK(run.lost_all_times());
+  for (period_part const& part : run.period.parts) CHECK(part.kind != period_kind::idle);
 }
 
 TEST_CASE("two GPUs that work one after the other work in turns") {
