@@ -169,7 +169,7 @@ class account_builder {
     for (device_copy_time const& time : steps_.device_copies)
       hidden_[time.row] += time.ns - time.alone_ns;
     for (std::size_t row = 0; row < rows_.size(); ++row)
-      copies_alone_ns_ += larger(0.0, copies_alone_ns(row) - of_host[row]);
+      copies_alone_ns_ += std::max(0.0, copies_alone_ns(row) - of_host[row]);
     // Findings about copies cost the idle time meanwhile too, which is a part of its own.
     for (std::size_t i = 0; i < findings_.findings.size(); ++i)
       for (finding_range const& range : findings_.findings[i].ranges) {
@@ -215,7 +215,7 @@ class account_builder {
       if (place == places.end() || place->second >= in_.folded_rows.size()) continue;
       kernels_of_row& all = kernels_[in_.folded_rows[place->second]];
       double const ns = ns_in_step(kernel, in_.ranges[place->second], steps_);
-      all.longest_ns = larger(all.longest_ns, all.names[kernel.short_name] += ns);
+      all.longest_ns = std::max(all.longest_ns, all.names[kernel.short_name] += ns);
       all.ns += ns;
       double const mean = mean_duration(kernel, steps_);
       if (!(mean > 0.0)) continue;
@@ -223,14 +223,14 @@ class account_builder {
       bool const may_multiply = kind == kernel_class::product || kind == kernel_class::attention ||
                                 kind == kernel_class::unknown;
       if (may_multiply) all.tensor_ns += ns;
-      double const ends = ns * smaller(1.0, shortest / mean);
+      double const ends = ns * std::min(1.0, shortest / mean);
       all.ends_ns += ends;
       bool const has_few = kernel.gpu_utilisation <= few * kernel.sm_utilisation;
       if (has_few && !kernel.collective) all.few_blocks_ns += ns - ends;
     }
     for (std::size_t row = 0; row < rows_.size(); ++row)
       for (row_cause const& cause : causes_[row])
-        kernels_[row].few_blocks_ns = larger(0.0, kernels_[row].few_blocks_ns - cause.ns);
+        kernels_[row].few_blocks_ns = std::max(0.0, kernels_[row].few_blocks_ns - cause.ns);
   }
   /// What the shortest kernel of the run takes, which hardly does anything.
   double shortest_kernel_ns() const {
@@ -239,7 +239,7 @@ class account_builder {
     double shortest = 1'000.0;
     for (kernel_row const& kernel : in_.kernels)
       if (double const mean = mean_duration(kernel, steps_); mean > 0.0)
-        shortest = smaller(shortest, mean);
+        shortest = std::min(shortest, mean);
     return shortest;
   }
 
@@ -248,7 +248,7 @@ class account_builder {
     if (by_kernel_ != nullptr) {
       findings_input const& apart = by_kernel_->input;
       step_amounts const amounts(apart.rows, apart.steps);
-      for (std::size_t i = 0; i < smaller(apart.rows.size(), apart.roofline.own.size()); ++i)
+      for (std::size_t i = 0; i < std::min(apart.rows.size(), apart.roofline.own.size()); ++i)
         add_piece(by_kernel_->ranges[i],
                   {&limit_of(apart.rows, apart.roofline, i), apart.counters, i}, amounts,
                   by_kernel_->kernels[i]);
@@ -256,7 +256,7 @@ class account_builder {
     // Where the counts of one of its kernels contradict its time, those of the range count, if it
     // has some that do not.
     auto const is_above = [](counted_piece const& piece) { return piece.own->is_above_roof(); };
-    for (std::size_t row = 0; row < smaller(rows_.size(), roofline_.own.size()); ++row) {
+    for (std::size_t row = 0; row < std::min(rows_.size(), roofline_.own.size()); ++row) {
       std::vector<counted_piece>& all = pieces_[row];
       range_limit const& whole = limit_of(rows_, roofline_, row);
       bool const is_better =
@@ -303,14 +303,14 @@ class account_builder {
   void add_busy() {
     for (std::size_t row = 0; row < rows_.size(); ++row) add_copies(row);
     add_copies_between();
-    double const copies = share_out(0, smaller(copies_alone_ns_, steps_.period_busy_ns()));
+    double const copies = share_out(0, std::min(copies_alone_ns_, steps_.period_busy_ns()));
     std::size_t const first = made_.parts.size();
     for (std::size_t row = 0; row < rows_.size(); ++row) add_kernels(row);
-    close(first, larger(0.0, steps_.period_busy_ns() - copies), account_kind::unknown);
+    close(first, std::max(0.0, steps_.period_busy_ns() - copies), account_kind::unknown);
   }
   /// Of a row's own copies, without those at the same time as kernels.
   double copies_alone_ns(std::size_t row) const {
-    return larger(0.0, amounts_.own_work(row).copy_ns - hidden_[row]);
+    return std::max(0.0, amounts_.own_work(row).copy_ns - hidden_[row]);
   }
   void add_copies(std::size_t row) {
     std::string const copies(to_string(limiter::copies));
@@ -350,7 +350,7 @@ class account_builder {
     double left = explain(causes, name, row, piece.ns);
     // A cause that gains most of what lies between the kernels and their limit explains them.
     double const gained = piece.ns - left;
-    double const distance = piece.ns - smaller(own.roof_ns, piece.ns);
+    double const distance = piece.ns - std::min(own.roof_ns, piece.ns);
     double const use = own.is_above_roof() || own.roof.empty() ? 0.0 : own.fraction();
     if (use >= bound_use) {
       add_some(account_kind::at_roof, limiter_name(own), row, left);
@@ -404,14 +404,14 @@ class account_builder {
     range_limit const& own = *piece.own;
     if (own.is_above_roof()) return 0.0;
     if (own.fraction() >= latency_use && !own.roof.empty()) {
-      double const needed = smaller(left, piece.ns * own.fraction());
+      double const needed = std::min(left, piece.ns * own.fraction());
       add_some(account_kind::at_roof, std::string(own.roof), row, needed);
       return needed;
     }
-    double const products = smaller(kernels_[row].tensor_ns, piece.ns);
+    double const products = std::min(kernels_[row].tensor_ns, piece.ns);
     double const busy = piece.ns * own.use(gpu_unit::tensor);
     if (piece.is_single || !(products > 0.0) || busy < latency_use * products) return 0.0;
-    double const needed = smaller(left, busy >= bound_use * products ? products : busy);
+    double const needed = std::min(left, busy >= bound_use * products ? products : busy);
     add_some(account_kind::at_roof, std::string(to_string(gpu_unit::tensor)), row, needed);
     return needed;
   }
@@ -422,7 +422,7 @@ class account_builder {
     constexpr double least = 0.05;  // of the kernels' time; chosen
     kernels_of_row const& all = kernels_[row];
     if (!piece.kernel.empty() || !(all.ns > 0.0)) return 0.0;
-    double const part = smaller(left, all.*of * piece.ns / all.ns);
+    double const part = std::min(left, all.*of * piece.ns / all.ns);
     if (part < least * piece.ns) return 0.0;
     add_some(account_kind::explained, std::string(why), row, part);
     return part;
@@ -431,9 +431,9 @@ class account_builder {
   double explain(std::vector<row_cause> const& causes, std::string const& name, std::size_t row,
                  double left) {
     for (row_cause const& cause : causes) {
-      double const part = smaller(cause.ns, left);
+      double const part = std::min(cause.ns, left);
       add_some(account_kind::explained, name, row, part, cause.finding);
-      left -= larger(0.0, part);
+      left -= std::max(0.0, part);
     }
     return left;
   }
@@ -647,7 +647,7 @@ bool are_mixed(std::vector<limiter_time> const& times, double busy_ns) {
   double uncounted_ns = 0.0;
   for (limiter_time const& time : times) {
     double& ns = time.name == not_known ? uncounted_ns : longest_ns;
-    ns = larger(ns, time.ns);
+    ns = std::max(ns, time.ns);
   }
   return longest_ns + uncounted_ns < most_of_it * busy_ns;
 }

@@ -6,6 +6,8 @@
 #include <strata/profile/records.hpp>
 #include "steps.hpp"
 
+#include <algorithm>
+
 STRATA_BEGIN
 namespace detail {
 
@@ -20,7 +22,7 @@ inline std::int64_t due_begin(driver_call_record const* launch, std::int64_t beg
   bool const graph = launch != nullptr && launch->kind == api_kind::graph_launch;
   std::int64_t const from = queued ? begin : launch->end;
   std::int64_t const late = !queued ? launch_latency : graph ? 0 : between_kernels;
-  return smaller(work_begin, from + late);
+  return std::min(work_begin, from + late);
 }
 
 /// What the host's calls say about a time in which the device was idle.
@@ -103,7 +105,7 @@ class host_timeline {
          --position, first_call = false) {
       driver_call_record const& call = call_in(position - 1);
       if (call.begin >= until) continue;
-      std::int64_t const left = larger(call.end, begin);
+      std::int64_t const left = std::max(call.end, begin);
       if (left < until) {
         bool const own = !(first_call && &call == last) && until - call.end >= least_host_work;
         driver_call_record const& culprit =
@@ -114,12 +116,12 @@ class host_timeline {
           sink(culprit.node, cause_of(culprit), until - left);
         until = left;
       }
-      std::int64_t const from = larger(call.begin, begin);
+      std::int64_t const from = std::max(call.begin, begin);
       driver_call_record const* const freed =
           until - from >= least_giving_back ? released_before(call) : nullptr;
       driver_call_record const& culprit = freed != nullptr ? *freed : blame(call);
       if (from < until) sink(culprit.node, cause_of(culprit), until - from);
-      until = smaller(until, from);
+      until = std::min(until, from);
       next = &call;
     }
     for_each_open(thread, begin, until, next == nullptr ? root_node : next->node, host_work);
@@ -155,10 +157,10 @@ class host_timeline {
         range_record const* const open = !begun.empty() ? begun.back()
                                          : around != 0  ? &range_in(around - 1)
                                                         : nullptr;
-        std::int64_t const part_end = open == nullptr ? until : smaller(until, open->end);
+        std::int64_t const part_end = open == nullptr ? until : std::min(until, open->end);
         std::uint32_t const outside = ranges_.empty() ? otherwise : root_node;
         if (part_end > now) sink(open == nullptr ? outside : open->node, part_end - now);
-        now = larger(now, part_end);
+        now = std::max(now, part_end);
         if (open == nullptr || open->end > now) continue;
         if (!begun.empty())
           begun.pop_back();
@@ -236,7 +238,7 @@ class host_timeline {
     skip const& second = skips_[first.to - 1];
     if (first.length != second.length) return {around, 1, end};
     return {second.to, first.length + second.length + 1,
-            larger(end, larger(first.latest_end, second.latest_end))};
+            std::max(end, std::max(first.latest_end, second.latest_end))};
   }
   /// The first that ends behind a time, of the range at a place (as `outer_` has it) and those
   /// around it; 0 where none does.

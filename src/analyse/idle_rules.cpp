@@ -443,7 +443,8 @@ std::vector<double> idle_of_device_copies(rule_context const& run) {
     copies[time.row].calls += time.copies + time.fills;
   for (copy_time const& time : run.in.steps.copies) {
     copies[time.row].host_calls += time.count;
-    copies[time.row].host_ns += larger(0.0, time.call_ns - time.ns);  // the device copies meanwhile
+    copies[time.row].host_ns +=
+        std::max(0.0, time.call_ns - time.ns);  // the device copies meanwhile
   }
   for (idle_time const& time : run.in.steps.idle)
     if (time.cause == idle_cause::copy) idle[time.row] += run.in.steps.own_idle_ns(time.ns);

@@ -18,6 +18,7 @@
 #include "devices.hpp"
 #include "roofline.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -83,11 +84,11 @@ class ledger_builder {
   static bool matches_end(std::string_view path, std::string_view alternatives) {
     std::size_t const bracket = path.back() == ']' ? path.rfind('[') : path.npos;
     while (!alternatives.empty()) {
-      std::size_t const bar = smaller(alternatives.find('|'), alternatives.size());
+      std::size_t const bar = std::min(alternatives.find('|'), alternatives.size());
       std::string const one(alternatives.substr(0, bar));
       for (std::string_view const text : {path, path.substr(0, bracket)})
         if (!one.empty() && (matches(text, one) || matches(text, "*/" + one))) return true;
-      alternatives.remove_prefix(smaller(bar + 1, alternatives.size()));
+      alternatives.remove_prefix(std::min(bar + 1, alternatives.size()));
     }
     return false;
   }
@@ -158,7 +159,7 @@ class ledger_builder {
 
   /// Takes up to `bytes` of the excess for a reason.
   static double take(ledger_row& row, std::string_view name, double bytes) {
-    double const taken = smaller(bytes, row.unexplained_bytes);
+    double const taken = std::min(bytes, row.unexplained_bytes);
     if (!(taken > 0.0)) return 0.0;
     row.residuals.push_back({name, taken});
     row.unexplained_bytes -= taken;
@@ -177,12 +178,12 @@ class ledger_builder {
     if (!is_nan(stored)) {
       take(entry, "write-back", entry.hbm_write_bytes - stored);
       // What is written beyond the result is read again.
-      double const more = smaller(entry.hbm_write_bytes, stored) - written;
+      double const more = std::min(entry.hbm_write_bytes, stored) - written;
       take(entry, value(row, "l2_atomic_sectors") > 0.0 ? "split-K" : "workspace", 2.0 * more);
     }
     take(entry, "uncoalesced", unused(row) * entry.hbm_read_bytes);
     // HBM read again what L2 was asked for more than once and did not keep.
-    written = smaller(written, entry.hbm_write_bytes);
+    written = std::min(written, entry.hbm_write_bytes);
     double const asked = sector * value(row, "l2_read_sectors");
     if (!is_nan(asked)) take(entry, "re-reads", asked - (entry.need_bytes - written));
   }
@@ -192,13 +193,13 @@ class ledger_builder {
   /// fit. What is only declared can be either: as much as L2 holds, in each call. In no case more
   /// than L2 was asked for beyond what HBM moved.
   void explain_less(ledger_row& entry, std::size_t row) const {
-    double const calls = larger(1.0, steps_.per_step(calls_of(row), rows_[row].step_call_share));
-    double most = smaller(entry.need_bytes, calls * l2_size_);
+    double const calls = std::max(1.0, steps_.per_step(calls_of(row), rows_[row].step_call_share));
+    double most = std::min(entry.need_bytes, calls * l2_size_);
     if (entry.by_model && entry.need_bytes > l2_size_)
       most = entry.need.activations + entry.need.logits;
     double const asked = sector * (value(row, "l2_read_sectors") + value(row, "l2_write_sectors"));
-    if (!is_nan(asked)) most = smaller(most, asked - entry.hbm_bytes);
-    double const kept = smaller(-entry.unexplained_bytes, most);
+    if (!is_nan(asked)) most = std::min(most, asked - entry.hbm_bytes);
+    double const kept = std::min(-entry.unexplained_bytes, most);
     if (!(kept > 0.0)) return;
     entry.residuals.push_back({"kept in L2", -kept});
     entry.unexplained_bytes += kept;
@@ -209,7 +210,7 @@ class ledger_builder {
     double const loads = value(row, "l1_global_load_sectors");
     double const stores = zero(value(row, "l1_global_store_sectors"));
     double const asked = value(row, "global_load_bytes") + zero(value(row, "global_store_bytes"));
-    if (asked > 0.0 && loads > 0.0) return larger(0.0, 1.0 - asked / (sector * (loads + stores)));
+    if (asked > 0.0 && loads > 0.0) return std::max(0.0, 1.0 - asked / (sector * (loads + stores)));
     // A warp that loads 16 bytes a thread, the most that there is, asks for 16 sectors.
     double const a_request = loads / value(row, "l1_global_load_requests");
     return a_request > 16.0 ? 1.0 - 16.0 / a_request : 0.0;
@@ -225,7 +226,7 @@ class ledger_builder {
       rest.hbm_bytes -= row.hbm_bytes;
       rest.need_bytes -= row.need_bytes;
     }
-    rest.need_bytes = larger(0.0, rest.need_bytes);
+    rest.need_bytes = std::max(0.0, rest.need_bytes);
     rest.by_model = made_.step.by_model;
     rest.unexplained_bytes = rest.hbm_bytes - rest.need_bytes;
     if (std::fabs(rest.hbm_bytes) + rest.need_bytes > 1e-6 * made_.step.hbm_bytes)
@@ -293,7 +294,7 @@ byte_need need_of(std::string_view path, llm::cost const& cost, double logits) {
   made.path = std::string(path);
   made.weights = cost.weight_bytes;
   made.kv = cost.kv_bytes;
-  made.activations = detail::larger(0.0, cost.activation_bytes - logits);
+  made.activations = std::max(0.0, cost.activation_bytes - logits);
   made.logits = logits;
   return made;
 }
@@ -339,7 +340,7 @@ byte_ledger make_ledger(profile const& source, vec<byte_need> const& needs) {
 std::string ledger_text(byte_ledger const& ledger) {
   std::size_t width = 14;
   for (ledger_row const& row : ledger.rows)
-    width = detail::larger(width, detail::display_width(detail::console_text(row.path)));
+    width = std::max(width, detail::display_width(detail::console_text(row.path)));
   auto const cell = [](double bytes) {
     return detail::aligned(detail::is_nan(bytes) ? "-" : detail::bytes_text(bytes), 12);
   };

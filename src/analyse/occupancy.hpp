@@ -7,6 +7,7 @@
 #include <strata/profile.hpp>
 #include <strata/tables/kernel_table.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -82,11 +83,11 @@ inline residency residency_of(kernel_row const& kernel, sm_limits const& sm) noe
   constexpr double register_unit = 256.0;  // registers are given to a warp in such units
   residency made;
   if (!sm.known()) return made;
-  double const warps = larger(1.0, kernel.warps_per_block);
+  double const warps = std::max(1.0, kernel.warps_per_block);
   double const warp_registers =
       std::ceil(kernel.registers_per_thread * sm.warp_size / register_unit) * register_unit;
   double const shared = kernel.static_shared_bytes + kernel.dynamic_shared_bytes;
-  made.blocks = smaller(sm.blocks, rounded_down(sm.warps / warps));
+  made.blocks = std::min(sm.blocks, rounded_down(sm.warps / warps));
   auto const limit = [&made](double blocks, std::string_view resource) {
     if (blocks >= made.blocks) return;
     made.blocks = blocks;

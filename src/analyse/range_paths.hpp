@@ -3,6 +3,8 @@
 
 #include <strata/profile/range_paths.hpp>
 
+#include <algorithm>
+
 STRATA_BEGIN
 namespace detail {
 
@@ -18,7 +20,7 @@ inline std::string path_label(std::string_view path) {
 inline std::string with_folded_indices(std::string_view path) {
   std::string folded;
   while (!path.empty()) {
-    std::size_t const end = smaller(path.find('/'), path.size());
+    std::size_t const end = std::min(path.find('/'), path.size());
     std::string_view const name = path.substr(0, end);
     std::size_t const index = name.rfind('[');
     bool const numbered = index != name.npos && index + 2 < name.size() && name.back() == ']' &&
@@ -26,7 +28,7 @@ inline std::string with_folded_indices(std::string_view path) {
     folded += numbered ? name.substr(0, index) : name;
     if (numbered) folded += "[*]";
     if (end < path.size()) folded += '/';
-    path.remove_prefix(smaller(end + 1, path.size()));
+    path.remove_prefix(std::min(end + 1, path.size()));
   }
   return folded;
 }
@@ -34,9 +36,9 @@ inline std::string with_folded_indices(std::string_view path) {
 /// The same of a path: what lies below such a one is in many ranges too.
 inline bool is_in_stand_in(std::string_view path) noexcept {
   while (!path.empty()) {
-    std::size_t const end = smaller(path.find('/'), path.size());
+    std::size_t const end = std::min(path.find('/'), path.size());
     if (is_stand_in(path.substr(0, end))) return true;
-    path.remove_prefix(smaller(end + 1, path.size()));
+    path.remove_prefix(std::min(end + 1, path.size()));
   }
   return false;
 }

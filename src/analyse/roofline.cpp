@@ -15,6 +15,7 @@
 #include "speed_of_light.hpp"
 #include "stalls.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -72,7 +73,7 @@ class roofline_builder {
 
   /// Those that worked. Devices of different kinds have no roof in common.
   void find_devices() {
-    table_.devices = larger(std::size_t{1}, worked_ordinals(source_).size());
+    table_.devices = std::max(std::size_t{1}, worked_ordinals(source_).size());
     vec<profile_device const*> const worked = worked_devices(source_);
     if (worked.empty()) return;
     for (profile_device const* const device : worked)
@@ -99,7 +100,7 @@ class roofline_builder {
     if (is_positive(measured)) {
       made.origin = roof_origin::measured;
       made.rate = measured;
-      made.limit = larger(made.limit, measured);
+      made.limit = std::max(made.limit, measured);
       table_.measured_at = device_->measured_at;
     }
     if (is_positive(made.rate) && is_finite(made.rate)) table_.roofs.push_back(made);
@@ -137,7 +138,7 @@ class roofline_builder {
   void add_roofs() {
     clock_part_ = counted_clock_part();
     double declared = 0.0;
-    for (range_row const& row : rows_) declared = larger(declared, row.bytes);
+    for (range_row const& row : rows_) declared = std::max(declared, row.bytes);
     double const moved = most_counted("hbm_bytes");
     double const l1 = most_counted("l1_peak_bytes_per_second");
     add_roof(table_.memory, true, most_counted("hbm_peak_bytes_per_second"),
@@ -182,8 +183,8 @@ class roofline_builder {
     if (pipe_roof == nullptr) return;
     // The pipes work at the same time: the longest counts.
     double const ns = flops / pipe_roof->rate * 1e9;
-    sums.least_ns = larger(sums.least_ns, flops / pipe_roof->limit * 1e9);
-    sums.compute_ns = larger(sums.compute_ns, ns);
+    sums.least_ns = std::max(sums.least_ns, flops / pipe_roof->limit * 1e9);
+    sums.compute_ns = std::max(sums.compute_ns, ns);
     if (ns <= longest) return;
     longest = ns;
     sums.pipe = pipe;
@@ -217,8 +218,8 @@ class roofline_builder {
       if (tensor_ns > longest) made.pipe = format.roof;
     }
     made.formats = formats_of(row, scope, tensor_ns);
-    made.compute_ns = larger(made.compute_ns, tensor_ns);
-    made.least_ns = larger(made.least_ns, tensor_least_ns);
+    made.compute_ns = std::max(made.compute_ns, tensor_ns);
+    made.least_ns = std::max(made.least_ns, tensor_least_ns);
     return made;
   }
 
@@ -280,12 +281,12 @@ class roofline_builder {
     made.devices = devices;
     double const rate = table_.rate_of(made.level);
     double const memory_ns = is_positive(rate) ? bytes / rate * 1e9 : 0.0;
-    made.time_at_roof_ns = larger(memory_ns, work.compute_ns);
+    made.time_at_roof_ns = std::max(memory_ns, work.compute_ns);
     made.evidence = evidence;
     bool const cached = evidence == work_evidence::declared && fits_l2(rows_[row]);
     double const least_ns =
         cached || !is_positive(rate) ? 0.0 : bytes / table_.limit_of(made.level) * 1e9;
-    made.above_roof = larger(least_ns, work.least_ns) > slack * time_ns;
+    made.above_roof = std::max(least_ns, work.least_ns) > slack * time_ns;
     table_.points.push_back(made);
   }
 
@@ -309,7 +310,7 @@ class roofline_builder {
     amounts alone;
     if (is_timed_work(counters_, position, counter_scope::self))
       alone = counted(position, counter_scope::self);
-    double const own_ns = smaller(own, time);
+    double const own_ns = std::min(own, time);
     table_.own[position] = nearest(of_kernels(alone, row.self, own_ns * parallel),
                                    leaf ? limiting : amounts(), own_ns, parallel);
     if (!is_positive(time)) return;
@@ -329,7 +330,7 @@ class roofline_builder {
     if (work.kernels == 0) return {};
     amounts made = counted;
     double const least_ns = made.bytes[0] / table_.limit_of(table_.memory) * 1e9;
-    double const ns = larger(least_ns, made.units[gpu_unit::hbm]);
+    double const ns = std::max(least_ns, made.units[gpu_unit::hbm]);
     if (work.allocations + work.releases == 0 || !(ns > slack * time)) return made;
     made.bytes[0] = made.units[gpu_unit::hbm] = no;
     return made;

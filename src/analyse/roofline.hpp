@@ -10,6 +10,7 @@
 #include "speed_of_light.hpp"
 #include "steps.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -103,7 +104,7 @@ struct range_limit {
   /// How much of the time the unit or roof is used, at most 1: clocks of counted and timed steps
   /// differ a little, and by how much work is too much `is_above_roof` says.
   double fraction() const noexcept {
-    return time_ns > 0.0 ? detail::smaller(1.0, roof_ns / time_ns) : 0.0;
+    return time_ns > 0.0 ? std::min(1.0, roof_ns / time_ns) : 0.0;
   }
   /// "87 %", and "87 % of its peak".
   std::string percent_text() const { return detail::fixed_string(100.0 * fraction(), 0) + " %"; }
@@ -126,12 +127,12 @@ struct range_limit {
   }
   /// "93 %" of the second unit.
   std::string beside_text() const {
-    return detail::fixed_string(100.0 * detail::smaller(1.0, beside_ns / time_ns), 0) + " %";
+    return detail::fixed_string(100.0 * std::min(1.0, beside_ns / time_ns), 0) + " %";
   }
   bool is_above_roof() const noexcept { return kind == limiter::above_roof; }
   double use(gpu_unit unit) const noexcept {
     if (!(time_ns > 0.0) || !detail::is_finite(units[unit])) return 0.0;
-    return detail::smaller(1.0, units[unit] / time_ns);
+    return std::min(1.0, units[unit] / time_ns);
   }
   /// Whether its kernels are far from each limit, as far as was counted: where units were, all
   /// that bound most kernels.

@@ -7,6 +7,7 @@
 #include <strata/base/text.hpp>
 #include <strata/profile.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -78,7 +79,7 @@ struct run_losses {
     if (!(count > 0.0)) return;
     loss_effect const effect = effect_of(key);
     if (effect == loss_effect::none) return;
-    std::string const text = in_groups(static_cast<std::uint64_t>(smaller(count, 1e18))) + " " +
+    std::string const text = in_groups(static_cast<std::uint64_t>(std::min(count, 1e18))) + " " +
                              std::string(what.empty() ? key : what);
     if (effect == loss_effect::calls || effect == loss_effect::any) {
       calls += count;

@@ -12,6 +12,7 @@
 #include "device_peaks.hpp"
 #include "speed_of_light.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <string_view>
 
@@ -104,7 +105,7 @@ inline stall_share longest_stall(counter_table const* counters, std::size_t row,
   auto const value = [&](char const* key) { return counted_value(counters, row, key, scope); };
   double const issuing = schedulers * value("issue_ns") / value("time_ns");
   double const in_flight = value("achieved_occupancy") / 100.0 * value("warps_per_sm");
-  if (issuing < in_flight) found.uncounted -= smaller(issuing / in_flight, found.uncounted);
+  if (issuing < in_flight) found.uncounted -= std::min(issuing / in_flight, found.uncounted);
   for (stall_entry const& each : stall_table) {
     if (each.name == "not_selected") continue;  // it waits for nothing: another warp issues
     std::string key(stall_prefix);

@@ -4,6 +4,7 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 STRATA_BEGIN
@@ -21,7 +22,7 @@ inline double quantile_of(vec<double> const& sorted, double part) noexcept {
   if (sorted.empty()) return 0.0;
   double const position = part * static_cast<double>(sorted.size() - 1);
   auto const below = static_cast<std::size_t>(position);
-  std::size_t const above = smaller(below + 1, sorted.size() - 1);
+  std::size_t const above = std::min(below + 1, sorted.size() - 1);
   return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 

@@ -15,6 +15,7 @@
 #include "host_timeline.hpp"
 #include "what_if.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -54,7 +55,7 @@ class step_replay {
   /// changes of a range the later one holds.
   double step_ns(std::vector<what_if> const& changes) {
     if (!(unchanged_ns_ > 0.0)) return std::numeric_limits<double>::quiet_NaN();
-    return larger(0.0, summary_.mean_ns - unchanged_ns_ + run(changes));
+    return std::max(0.0, summary_.mean_ns - unchanged_ns_ + run(changes));
   }
   /// The same without a change, by the replay alone: what was recorded.
   double unchanged_ns() const noexcept { return unchanged_ns_; }
@@ -158,7 +159,7 @@ class step_replay {
     std::size_t first =
         first_of_last_steps(records.size(), [&](std::size_t i) { return records[i]; });
     if (all.empty()) return first == 0;
-    first = larger(first, std::size_t{summary_.without_first ? 2u : 1u}) - 1;
+    first = std::max(first, std::size_t{summary_.without_first ? 2u : 1u}) - 1;
     skipped_ = first;
     for (std::size_t i = first; i < all.size(); ++i) steps_.push_back(all[i]);
     if (!steps_.empty()) from_ = steps_[0].begin;
@@ -176,7 +177,7 @@ class step_replay {
     for (index i = 0; i < source_.launches.size(); ++i) {
       driver_call_record const& launch = source_.launches[i];
       if (!launch.is_left_out() && launch.begin >= from_)
-        all.push_back({launch.begin, larger(launch.begin, launch.end), launch.thread, i,
+        all.push_back({launch.begin, std::max(launch.begin, launch.end), launch.thread, i,
                        tree_.position_of(launch.node)});
     }
     for (index i = 0; i < steps_.size(); ++i) {
@@ -263,7 +264,7 @@ class step_replay {
     for (std::size_t i = 0; i < records.size(); ++i) {
       Record const& record = records[i];
       if (record.begin == lost_time || record.begin < from_) continue;
-      replayed_work made{record.begin, larger(record.begin, record.end),
+      replayed_work made{record.begin, std::max(record.begin, record.end),
                          static_cast<index>(behind + i)};
       made.row = tree_.position_of(record.node);
       index const launch = launches.launch_of(record.correlation);
@@ -300,7 +301,7 @@ class step_replay {
       if (idle && is_kernel(work)) to_idle.push_back(work.begin - called);
     }
     to_idle.sort();
-    if (!to_idle.empty()) latency_ = smaller(to_idle[to_idle.size() / 4], longest_latency);
+    if (!to_idle.empty()) latency_ = std::min(to_idle[to_idle.size() / 4], longest_latency);
     device_.by_end.sort(
         [this](index a, index b) { return device_.works[a].end < device_.works[b].end; });
     for (synchronization_record const& wait : source_.synchronizations)
@@ -351,7 +352,7 @@ class step_replay {
     std::int64_t const free = work.after == none ? lost_time : device_.works[work.after].end;
     work.queued =
         free > launched && (work.call == none || free > calls_[work.call].begin + latency_);
-    std::int64_t const ready = larger(free, launched);
+    std::int64_t const ready = std::max(free, launched);
     std::size_t const ended = ended_at(work.begin);
     if (ended == 0 || device_.by_end[ended - 1] == work.after) return;
     replayed_work const& other = device_.works[device_.by_end[ended - 1]];
@@ -430,8 +431,8 @@ class step_replay {
     std::int64_t const launch = launching.empty() ? 10'000 : launching[launching.size() / 2];
     std::int64_t const follow = following.empty() ? 1'000 : following[following.size() / 2];
     for (replayed_work& work : device_.works) {
-      if (work.queued || work.other != none) work.call_lag = smaller(work.call_lag, launch);
-      if (!work.queued || work.other != none) work.after_lag = smaller(work.after_lag, follow);
+      if (work.queued || work.other != none) work.call_lag = std::min(work.call_lag, launch);
+      if (!work.queued || work.other != none) work.after_lag = std::min(work.after_lag, follow);
     }
   }
 
@@ -471,7 +472,7 @@ class step_replay {
   }
 
   std::int64_t gap_before(replayed_call const& call, replayed_call const& before) const noexcept {
-    if (call.gap_count == 0) return scaled(call.begin - before.end, smaller(factor_of(call), 1.0));
+    if (call.gap_count == 0) return scaled(call.begin - before.end, std::min(factor_of(call), 1.0));
     std::int64_t sum = 0;
     for (index i = call.gaps; i < call.gaps + call.gap_count; ++i) sum += gap_ns(gaps_[i]);
     return sum;
@@ -489,13 +490,13 @@ class step_replay {
     if (call.anchor == none) return;
     replayed_step const& in = steps_[call.anchor];
     std::int64_t const distance = call.begin - in.begin;
-    call.new_begin = larger(call.new_begin, calls_[in.first].new_begin + distance);
+    call.new_begin = std::max(call.new_begin, calls_[in.first].new_begin + distance);
   }
   void end(replayed_call& call) const noexcept {
     double const factor = factor_of(call);
     call.new_end = call.new_begin + scaled(call.own, factor * freed_part(call));
     if (call.until == none || !(factor > 0.0)) return;
-    call.new_end = larger(call.new_end, device_.works[call.until].new_end + lag_of(call));
+    call.new_end = std::max(call.new_end, device_.works[call.until].new_end + lag_of(call));
   }
   double freed_part(replayed_call const& call) const noexcept {
     return call.freed == none ? 1.0 : change_of(call.freed).allocations;
@@ -508,7 +509,7 @@ class step_replay {
   std::int64_t call_lag_of(replayed_work const& work) const noexcept {
     replayed_call const& call = calls_[work.call];
     if (!call.of_graphs) return work.call_lag;
-    return smaller(work.call_lag, larger(latency_, scaled(work.call_lag, factor_of(call))));
+    return std::min(work.call_lag, std::max(latency_, scaled(work.call_lag, factor_of(call))));
   }
   /// From the work before it. A graph brings a kernel sooner that was never seen to follow at once:
   /// beside each of graphs of 100 kernels a traced H200 idled for 0.40 to 0.46 us.
@@ -517,14 +518,14 @@ class step_replay {
     if (is_kernel(work) && change_of(work.row).joined) return 0;
     if (work.queued || work.call == none || !is_kernel(work)) return work.after_lag;
     if (change_of(calls_[work.call].row).launches > 0.0) return work.after_lag;
-    return smaller(work.after_lag, in_graph);
+    return std::min(work.after_lag, in_graph);
   }
   std::int64_t lag_of_other(replayed_work const& work) const noexcept {
     return work.begin - device_.works[work.other].end;
   }
   void begin(replayed_work& work) noexcept {
     std::int64_t from = lost_time;
-    auto const follow = [&from](auto time, auto lag) { from = larger(from, time + lag); };
+    auto const follow = [&from](auto time, auto lag) { from = std::max(from, time + lag); };
     if (work.call != none) follow(calls_[work.call].new_begin, call_lag_of(work));
     if (work.after != none) follow(device_.works[work.after].new_end, lag_of(work));
     if (work.other != none && !any_order_)
@@ -535,8 +536,8 @@ class step_replay {
     work.new_end = work.new_begin + scaled(work.end - work.begin, part);
     if (work.step == none) return;
     replayed_step& in = steps_[work.step];
-    in.gpu_begin = smaller(in.gpu_begin, work.new_begin);
-    in.gpu_end = larger(in.gpu_end, work.new_end);
+    in.gpu_begin = std::min(in.gpu_begin, work.new_begin);
+    in.gpu_end = std::max(in.gpu_end, work.new_end);
   }
 
   // --- what made it last as long ---
@@ -569,7 +570,7 @@ class step_replay {
   /// Of times that are a part of `all`, or grew to be; none where that is less than 1 % of it.
   static place largest(path_times const& times, path_times const& all) {
     std::map<finding_part, std::int64_t> parts;
-    for (auto const& [of, ns] : times) parts[of.first] += larger(ns, std::int64_t{0});
+    for (auto const& [of, ns] : times) parts[of.first] += std::max(ns, std::int64_t{0});
     std::int64_t most = 0;
     for (auto const& [of, ns] : all) most += ns / 100;
     place made;
@@ -700,12 +701,12 @@ class step_replay {
     std::int64_t first = latest_time;
     std::int64_t last = lost_time;
     for (replayed_work const& work : device_.works) {
-      first = smaller(first, work.new_begin);
-      last = larger(last, work.new_end);
+      first = std::min(first, work.new_begin);
+      last = std::max(last, work.new_end);
     }
     for (replayed_call const& call : calls_) {
-      first = smaller(first, call.new_begin);
-      last = larger(last, call.new_end);
+      first = std::min(first, call.new_begin);
+      last = std::max(last, call.new_end);
     }
     return static_cast<double>(elapsed(first, last));
   }
@@ -718,8 +719,8 @@ class step_replay {
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       replayed_step const& step = steps_[i];
       bool const follows = is_followed(i);
-      std::int64_t step_begin = larger(calls_[step.first].new_begin, done);
-      std::int64_t step_end = larger(calls_[step.last].new_begin, step.gpu_end);
+      std::int64_t step_begin = std::max(calls_[step.first].new_begin, done);
+      std::int64_t step_end = std::max(calls_[step.last].new_begin, step.gpu_end);
       done = follows ? step_end : lost_time;
       if (summary_.period_of_gpu && step.gpu_end != lost_time) {
         step_begin = step.gpu_begin;

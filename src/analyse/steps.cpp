@@ -6,6 +6,7 @@
 #include "devices.hpp"
 #include "host_timeline.hpp"
 
+#include <algorithm>
 #include <optional>
 
 STRATA_BEGIN
@@ -22,7 +23,7 @@ class step_details final : public steps_builder {
     static_cast<steps_summary&>(analysed_) = steps_builder::build();
     share_out(analysed_.idle, analysed_.step_idle_ns());
     share_out(analysed_.idle_between,
-              larger(0.0, analysed_.between_ns - analysed_.between_busy_ns));
+              std::max(0.0, analysed_.between_ns - analysed_.between_busy_ns));
     order();
     if (lost_all_times(source_, analysed_)) forget_idle();
     return std::move(analysed_);
@@ -138,8 +139,8 @@ class step_details final : public steps_builder {
       copies.count += part;
       copies.bytes += part * static_cast<double>(copy.bytes);
       for (; at < distances_.size() && distances_[at].begin < work.end; ++at) {
-        std::int64_t const begin = larger(work.begin, distances_[at].begin);
-        std::int64_t const end = smaller(work.end, distances_[at].end);
+        std::int64_t const begin = std::max(work.begin, distances_[at].begin);
+        std::int64_t const end = std::min(work.end, distances_[at].end);
         copies.ns += part * static_cast<double>(elapsed(begin, end));
         copies.alone_ns += part * static_cast<double>(busy_.kernels.outside(begin, end));
       }
@@ -151,7 +152,7 @@ class step_details final : public steps_builder {
     step_times const& step = steps_[work.step];
     // A period on the device ends with the next one's first work: the gap before it belongs to it.
     bool const follows = until != lost_time && follows_on_device(work.step);
-    std::int64_t const begin = follows ? until : larger(until, step.begin);
+    std::int64_t const begin = follows ? until : std::max(until, step.begin);
     if (begin >= work.begin) return;
     idle_part_ = follows && work.begin == step.gpu_begin ? part_between_ : part_;
     idle_step_ = work.step;
@@ -202,7 +203,7 @@ class step_details final : public steps_builder {
     if (!made_.from_steps || made_.period_of_gpu) return;
     idle_part_ = part_;
     for (step_times const& step : steps_) {
-      std::int64_t const begin = larger(step.begin, step.gpu_end);
+      std::int64_t const begin = std::max(step.begin, step.gpu_end);
       idle_step_ = static_cast<std::size_t>(&step - steps_.data());
       if (is_typical(static_cast<std::uint32_t>(&step - steps_.data())) && begin < step.end)
         split(step.thread, begin, step.end, nullptr);
@@ -377,7 +378,7 @@ class step_details final : public steps_builder {
   double filled_by(kernel_record const& kernel) const noexcept {
     double const blocks = 1.0 * kernel.grid_x * kernel.grid_y * kernel.grid_z;
     double const room = usable_.of(kernel.device, kernel.context);
-    return room > 0.0 ? smaller(1.0, blocks / room) : 1.0;
+    return room > 0.0 ? std::min(1.0, blocks / room) : 1.0;
   }
 
   /// Requires: the kernels of a device come in the order of their begins.

@@ -7,6 +7,7 @@
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/steps_summary.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -185,29 +186,29 @@ struct step_analysis : steps_summary {
   double period_copies_alone_ns() const noexcept {
     double sum = copies_alone_ns;
     for (copy_time const& each : copies_between) sum += each.alone_ns;
-    return detail::smaller(sum, period_busy_ns());
+    return std::min(sum, period_busy_ns());
   }
   /// The part of a period in which copies from and to the host ran.
   double period_copies_ns() const noexcept {
     double sum = copies_ns;
     for (copy_time const& each : copies_between) sum += each.ns;
-    return detail::smaller(sum, period_busy_ns());
+    return std::min(sum, period_busy_ns());
   }
 
   /// The part of idle time that is the program's, not what recorded steps take longer.
   double own_idle_part() const noexcept {
     double const idle_ns = step_idle_ns();
     if (!is_slowed() || !(idle_ns > 0.0)) return 1.0;
-    return detail::larger(0.0, 1.0 - (active_ns - unrecorded_ns) / idle_ns);
+    return std::max(0.0, 1.0 - (active_ns - unrecorded_ns) / idle_ns);
   }
   /// Idle time of a recorded step, as it is without recording.
   double own_idle_ns(double recorded_ns) const noexcept { return recorded_ns * own_idle_part(); }
 
   /// The part of `active_ns` in which the device was idle.
-  double active_idle_ns() const noexcept { return detail::larger(0.0, active_ns - active_busy_ns); }
+  double active_idle_ns() const noexcept { return std::max(0.0, active_ns - active_busy_ns); }
   /// The same without the time in which work of no step ran.
   double step_idle_ns() const noexcept {
-    return detail::larger(0.0, active_idle_ns() - stepless_busy_ns);
+    return std::max(0.0, active_idle_ns() - stepless_busy_ns);
   }
   /// Idle time of a period for one cause, as it is without recording.
   double idle_of(idle_cause cause) const noexcept {

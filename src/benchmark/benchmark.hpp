@@ -17,6 +17,8 @@
 #include <strata/session.hpp>
 #include "trials.hpp"
 
+#include <algorithm>
+
 STRATA_BEGIN
 namespace detail {
 
@@ -166,7 +168,7 @@ inline std::string flop_text(double flops) {
 inline std::string benchmark_text(vec<benchmark_result> const& results) {
   std::size_t width = 9;
   for (benchmark_result const& result : results)
-    width = detail::larger(width, detail::display_width(detail::shown_name(result)));
+    width = std::max(width, detail::display_width(detail::shown_name(result)));
   std::string text = detail::aligned("benchmark", width, true) +
                      "  trials     median         p5        p95     MAD  outliers    GFLOP/s"
                      "       GB/s  ceiling  clock\n";
@@ -376,7 +378,7 @@ class benchmarks : detail::uncopied {
     benchmark_result made;
     made.name = std::string(name) + (how.cold ? " cold" : "");
     made.how = how;
-    made.how.calls = detail::larger(std::uint32_t{1}, how.calls);
+    made.how.calls = std::max(std::uint32_t{1}, how.calls);
     std::string const full = detail::name_of(made);
     for (std::size_t index = 0; index < results_.size(); ++index)
       if (detail::name_of(results_[index]) == full) return index;

@@ -5,6 +5,8 @@
 #include <strata/profile.hpp>
 #include "../analyse/statistics.hpp"
 
+#include <algorithm>
+
 STRATA_BEGIN
 
 /// A parameter that a benchmark is run with, one value a run; without a name there is none. Runs of
@@ -56,7 +58,7 @@ struct benchmark_result {
   double ceiling_ns() const noexcept {
     double const compute = how.flops / how.peak_flops_per_s * 1e9;
     double const memory = how.bytes / how.peak_bytes_per_s * 1e9;
-    return detail::larger(compute > 0.0 ? compute : 0.0, memory > 0.0 ? memory : 0.0);
+    return std::max(compute > 0.0 ? compute : 0.0, memory > 0.0 ? memory : 0.0);
   }
   double of_ceiling() const noexcept { return ceiling_ns() / median_ns; }
 };
@@ -84,7 +86,7 @@ inline void summarise(benchmark_result& result) {
   result.mad_ns = median_distance(sorted);
   result.outliers = 0;
   constexpr double deviation = 1.4826;  // of a normal distribution, in its MADs
-  double const far_off = larger(3.0 * deviation * result.mad_ns, 0.01 * result.median_ns);
+  double const far_off = std::max(3.0 * deviation * result.mad_ns, 0.01 * result.median_ns);
   for (double const trial : sorted)
     if (std::fabs(trial - result.median_ns) > far_off) ++result.outliers;
 }
@@ -217,8 +219,8 @@ class device_times {
     std::uint32_t const* const number = trial_of.find(work.correlation);
     if (number == nullptr || work.begin == lost_time) return;
     span& trial = trials_[*number - 1];
-    trial.first = smaller(trial.first, work.begin);
-    trial.last = larger(trial.last, work.end);
+    trial.first = std::min(trial.first, work.begin);
+    trial.last = std::max(trial.last, work.end);
   }
 
   profile const& source_;

@@ -7,6 +7,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -41,13 +42,13 @@ class recording_limits {
   static bool allow_devices(profile const& made) {
     std::uint32_t highest = 0;
     auto const look = [&highest](auto const& records) {
-      for (auto const& record : records) highest = larger(highest, std::uint32_t{record.device});
+      for (auto const& record : records) highest = std::max(highest, std::uint32_t{record.device});
     };
     look(made.kernels);
     look(made.copies);
     look(made.memory);
     for (migration_record const& moved : made.migrations)  // former kinds, not shown, have none
-      if (moved.kind <= migration_kind::gpu_faults) highest = larger(highest, moved.device);
+      if (moved.kind <= migration_kind::gpu_faults) highest = std::max(highest, moved.device);
     return highest < max_devices && made.environment.devices.size() <= max_devices;
   }
 

@@ -22,6 +22,7 @@
 #include "next_command.hpp"
 #include "report_input.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -53,7 +54,7 @@ class answer_json {
     write_step();
     json_.line();
     json_.text("bound", table.bound);
-    std::size_t const shown = smaller(table.findings.size(), most(&answer_on_page::findings));
+    std::size_t const shown = std::min(table.findings.size(), most(&answer_on_page::findings));
     json_.line();
     json_.array("findings");
     for (std::size_t i = 0; i < shown; ++i) write_finding(table.findings[i]);
@@ -264,7 +265,7 @@ class answer_json {
       if (a.time_ns != b.time_ns) return a.time_ns > b.time_ns;
       return a.row != b.row ? a.row < b.row : a.level < b.level;
     });
-    points.resize(smaller(points.size(), most(&answer_on_page::points)));
+    points.resize(std::min(points.size(), most(&answer_on_page::points)));
     write_list(json_, "points", points, [this](roofline_point const& point) {
       range(point.row);
       json_.text("level", point.level);

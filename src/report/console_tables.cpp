@@ -19,6 +19,7 @@
 #include "memory_in_mean_step.hpp"
 #include "name_cutter.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -46,7 +47,7 @@ vec<std::size_t> rows_outside_steps(vec<range_row> const& rows, step_amounts con
   for (std::size_t i = 1; i < rows.size(); ++i)
     if (amounts.is_outside(i) && !amounts.is_outside(rows[i].parent)) outside.push_back(i);
   auto const longest = [&rows](std::size_t i) {
-    return larger(rows[i].host_total_ns, rows[i].gpu_busy_ns);
+    return std::max(rows[i].host_total_ns, rows[i].gpu_busy_ns);
   };
   outside.sort([&](std::size_t a, std::size_t b) {
     return longest(a) != longest(b) ? longest(a) > longest(b) : a < b;
@@ -61,7 +62,7 @@ void write_outside_steps(text_writer& out, table_input const& input, table_optio
       rows_outside_steps(input.folded, step_amounts(input.folded, input.steps));
   if (outside.empty()) return;
   console_table table(all_of(outside_table_columns));
-  for (std::size_t i = 0; i < smaller(most, outside.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(most, outside.size()); ++i) {
     range_row const& row = input.folded[outside[i]];
     device_work const& work = row.total;
     table.add_row(
@@ -111,7 +112,7 @@ void write_top_kernels(text_writer& out, table_input const& input, table_options
   double all_ns = 0.0;
   for (top_kernel const& kernel : kernels) all_ns += kernel.step_ns;
   console_table table(all_of(kernel_table_columns));
-  std::size_t const shown = smaller(most, kernels.size());
+  std::size_t const shown = std::min(most, kernels.size());
   double rest_ns = 0.0;
   for (std::size_t i = shown; i < kernels.size(); ++i) rest_ns += kernels[i].step_ns;
   for (std::size_t i = 0; i < shown; ++i) {

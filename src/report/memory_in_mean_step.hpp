@@ -7,6 +7,7 @@
 #include <strata/tables/memory_table.hpp>
 #include <strata/tables/steps_summary.hpp>
 
+#include <algorithm>
 #include <cstddef>
 
 STRATA_BEGIN
@@ -18,7 +19,7 @@ class memory_in_mean_step {
  public:
   memory_in_mean_step(memory_table const& memory, steps_summary const& steps)
       : has_steps_(!memory.steps.empty()),
-        steps_{larger(1.0, static_cast<double>(memory.steps.size())),
+        steps_{std::max(1.0, static_cast<double>(memory.steps.size())),
                steps.without_first && memory.steps.size() > 1} {}
 
   /// How many steps these are; 0 where the program has none.

@@ -7,6 +7,7 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/utf8.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -93,13 +94,13 @@ class name_cutter {
     if (alike.size() < 2) return;
     std::size_t const room = width_ - head - 1;
     std::size_t const index = word_that_differs(whole, alike, from);
-    std::size_t const enough = larger(room / 6, difference(whole, alike) - index + 1);
+    std::size_t const enough = std::max(room / 6, difference(whole, alike) - index + 1);
     for (std::size_t const k : alike) {
       std::string_view const name(whole[k]);
-      std::size_t const word = smaller(name.find_first_of(separators, index), name.size()) - index;
+      std::size_t const word = std::min(name.find_first_of(separators, index), name.size()) - index;
       bool const fits = word >= enough && word <= room / 4 && room >= 28;
       std::string_view const last =
-          begin_of(name.substr(index), fits ? word : smaller(enough, room / 2));
+          begin_of(name.substr(index), fits ? word : std::min(enough, room / 2));
       names[k] = ended(name, head + 1) + ended(name.substr(from), room - display_width(last));
       names[k] += last;
     }
@@ -111,7 +112,7 @@ class name_cutter {
     std::size_t same = first.size();
     for (std::size_t const k : among) {
       if (k == among[0]) continue;
-      std::size_t const most = smaller(same, whole[k].size());
+      std::size_t const most = std::min(same, whole[k].size());
       for (same = 0; same < most && whole[k][same] == first[same];) ++same;
     }
     return same;
@@ -123,7 +124,7 @@ class name_cutter {
     std::size_t const separator =
         same == 0 ? std::string::npos : whole[among[0]].find_last_of(separators, same - 1);
     std::size_t const word = separator == std::string::npos ? 0 : separator + 1;
-    std::size_t index = smaller(larger(word, least), same);
+    std::size_t index = std::min(std::max(word, least), same);
     while (index > 0 && (static_cast<unsigned char>(whole[among[0]][index]) & 0xC0) == 0x80)
       --index;
     return index;

@@ -32,6 +32,7 @@
 #include "page_shell.hpp"
 #include "page_timeline.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -87,7 +88,7 @@ class page_rows {
 
  private:
   static std::int64_t cost(range_row const& row) noexcept {
-    return larger(row.host_total_ns, row.gpu_busy_ns);
+    return std::max(row.host_total_ns, row.gpu_busy_ns);
   }
 
   void number() {
@@ -540,7 +541,7 @@ class page_writer {
   }
 
   void write_kernels() {
-    std::size_t const shown = smaller(input_.kernels.size(), limits_.kernels);
+    std::size_t const shown = std::min(input_.kernels.size(), limits_.kernels);
     double rest_ns = 0.0;
     for (std::size_t i = shown; i < input_.kernels.size(); ++i)
       rest_ns += input_.kernels[i].duration.sum();

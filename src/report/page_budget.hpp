@@ -11,6 +11,7 @@
 #include "../analyse/account.hpp"
 #include "report_input.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -95,12 +96,12 @@ class page_budget {
     json_.line();
     json_.array("steps");  // the first of a group, how many, the shortest, the longest
     for (std::size_t i = 0; i < steps.size(); i += together) {
-      std::size_t const end = smaller(steps.size(), i + together);
+      std::size_t const end = std::min(steps.size(), i + together);
       std::int64_t shortest = steps[i].end - steps[i].begin;
       std::int64_t longest = shortest;
       for (std::size_t step = i; step < end; ++step) {
-        shortest = smaller(shortest, steps[step].end - steps[step].begin);
-        longest = larger(longest, steps[step].end - steps[step].begin);
+        shortest = std::min(shortest, steps[step].end - steps[step].begin);
+        longest = std::max(longest, steps[step].end - steps[step].begin);
       }
       json_.integer({}, steps[i].step);
       json_.integer({}, end - i);

@@ -12,6 +12,7 @@
 #include "../analyse/host_timeline.hpp"
 #include "page_track.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -89,7 +90,7 @@ class page_gaps {
       if (next.end <= begin) continue;
       if (next.begin >= end) break;
       if (next.begin > until) gaps.push_back({until, next.begin - until, cause_of(next, until)});
-      until = larger(until, next.end);
+      until = std::max(until, next.end);
     }
     if (!gaps.empty() && end > until)
       gaps.push_back({until, end - until, largest_cause(thread, until, end, nullptr)});

@@ -12,6 +12,7 @@
 #include "memory_in_mean_step.hpp"
 #include "report_input.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -96,7 +97,7 @@ class page_memory {
     for (allocation_row const& row : input_.memory.allocations) {
       std::uint32_t const range = place_of(row);
       // No device has more; sums of what a damaged record says stay numbers.
-      std::int64_t const bytes = smaller(signed_bytes(row.bytes), std::int64_t{1} << 46);
+      std::int64_t const bytes = std::min(signed_bytes(row.bytes), std::int64_t{1} << 46);
       changes_.push_back({row.allocated_at, bytes, range, row.kind, row.purpose});
       if (row.released_at >= 0)
         changes_.push_back({row.released_at, -bytes, range, row.kind, row.purpose});
@@ -159,7 +160,7 @@ class page_memory {
       }
       group& entry = groups[number - 1];
       entry.live += made.bytes;
-      entry.peak = larger(entry.peak, entry.live);
+      entry.peak = std::max(entry.peak, entry.live);
     }
     groups.sort([](group const& a, group const& b) {
       return a.peak != b.peak ? a.peak > b.peak : a.key < b.key;
@@ -169,7 +170,7 @@ class page_memory {
 
   void write_series(char const* key, part_of grouping) {
     vec<group> const groups = choose(grouping);
-    std::size_t const named = smaller(groups.size(), most_series - 1);
+    std::size_t const named = std::min(groups.size(), most_series - 1);
     number_map<std::size_t> series;
     for (std::size_t i = 0; i < named; ++i) series[groups[i].key] = i;
     json_.line();
@@ -244,7 +245,7 @@ class page_memory {
       if (a.bytes != b.bytes) return a.bytes > b.bytes;
       return a.range != b.range ? a.range < b.range : a.kind < b.kind;
     });
-    std::size_t const shown = smaller(totals_.size(), most_totals);
+    std::size_t const shown = std::min(totals_.size(), most_totals);
     json_.line();
     json_.array("totals");  // range, kind; counts and bytes: all, live, in steps but the first
     for (std::size_t i = 0; i < shown; ++i) {

@@ -12,6 +12,7 @@
 #include "next_command.hpp"
 #include "report_input.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -76,7 +77,7 @@ class page_plain {
   void write_findings() {
     if (input_.findings.findings.empty()) return;
     out_.write("<ol>");
-    for (std::size_t i = 0; i < smaller(input_.findings.findings.size(), most_findings); ++i) {
+    for (std::size_t i = 0; i < std::min(input_.findings.findings.size(), most_findings); ++i) {
       finding_view const view = view_of(input_.findings.findings[i], input_.analysed);
       write_element("li", view.text() + " Try: " + std::string(view.found->advice) + ".");
     }
@@ -103,7 +104,7 @@ class page_plain {
     order.sort([&](std::size_t a, std::size_t b) {
       return cost(a) != cost(b) ? cost(a) > cost(b) : a < b;
     });
-    order.resize(smaller(order.size(), most_ranges));
+    order.resize(std::min(order.size(), most_ranges));
     out_.write(
         "<table><tr><th>Range</th><th>GPU busy</th><th>Host total</th><th>Limiter</th></tr>\n");
     for (std::size_t const row : order) {

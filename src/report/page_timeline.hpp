@@ -19,6 +19,7 @@
 #include "report_input.hpp"
 #include "trace_plan.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -34,7 +35,7 @@ class packed_numbers {
   void add(std::int64_t number) {
     static constexpr char digits[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-";
-    auto rest = static_cast<std::uint64_t>(larger<std::int64_t>(0, number));
+    auto rest = static_cast<std::uint64_t>(std::max<std::int64_t>(0, number));
     for (; rest >= 32; rest >>= 5) text_ += digits[32 + (rest & 31)];
     text_ += digits[rest];
   }
@@ -139,7 +140,7 @@ class page_timeline {
         if (shown.step == step.step && shown.begin == step.begin) return false;
       return true;
     });
-    std::size_t const count = smaller(steps.size(), most_others);
+    std::size_t const count = std::min(steps.size(), most_others);
     for (std::size_t i = 0; i < count; ++i) add_window(steps[i * steps.size() / count], {});
   }
 
@@ -170,8 +171,8 @@ class page_timeline {
                           std::uint32_t label, std::int64_t launched = lost_time) {
       bool const is_outside = record.end < shown.begin || record.begin > shown.end;
       if (record.begin == lost_time || is_outside) return;
-      std::int64_t const begin = larger(record.begin, shown.begin);
-      std::int64_t const end = smaller(record.end, shown.end);
+      std::int64_t const begin = std::max(record.begin, shown.begin);
+      std::int64_t const end = std::min(record.end, shown.end);
       visit(where,
             page_track::bar{begin, end, 1, end - begin, 0, label, place_of(record.node), launched});
     };
@@ -253,7 +254,7 @@ class page_timeline {
     json_.integer("begin_ns", shown.begin);
     json_.integer("length_ns", length);
     json_.integer("left_out", left_out);
-    gaps_.write(json_, shown.begin, shown.end, shown.thread, smaller(most_gaps, slices));
+    gaps_.write(json_, shown.begin, shown.end, shown.thread, std::min(most_gaps, slices));
     device_uses_.write(json_, shown.begin, shown.end);
     json_.array("tracks");
     for (page_track& track : tracks_) write_track(track, shown.begin);
@@ -301,7 +302,7 @@ class page_timeline {
       if (bars[i].count == 1) continue;
       packed.add(static_cast<std::int64_t>(i));
       packed.add(static_cast<std::int64_t>(bars[i].count));
-      packed.add(smaller(bars[i].busy, bars[i].end - bars[i].begin));
+      packed.add(std::min(bars[i].busy, bars[i].end - bars[i].begin));
     }
     json_.text("joined", packed.take());
     if (where.process != 0) write_launches(bars);

@@ -7,6 +7,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/profile/records.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -70,8 +71,8 @@ class page_track {
       return;
     }
     auto const part =
-        static_cast<std::size_t>(larger<std::int64_t>(0, one.begin - from_) / part_ns_);
-    bar& joined = parts_[smaller(part, parts_.size() - 1)];
+        static_cast<std::size_t>(std::max<std::int64_t>(0, one.begin - from_) / part_ns_);
+    bar& joined = parts_[std::min(part, parts_.size() - 1)];
     if (joined.count == 0 || one.begin < joined.begin) joined.begin = one.begin;
     if (joined.count == 0 || one.end > joined.end) joined.end = one.end;
     ++joined.count;

@@ -11,6 +11,7 @@
 #include "trace_plan.hpp"
 #include "use_tracks.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -70,10 +71,10 @@ class page_uses {
     std::size_t const after =
         points.count_first([&](use_track::point const& point) { return point.time <= begin; });
     vec<piece> pieces;
-    for (std::size_t i = after - smaller(after, std::size_t{1}); i + 1 < points.size(); ++i) {
+    for (std::size_t i = after - std::min(after, std::size_t{1}); i + 1 < points.size(); ++i) {
       if (points[i].time >= end) break;
-      std::int64_t const piece_begin = larger(points[i].time, begin);
-      std::int64_t const piece_end = smaller(points[i + 1].time, end);
+      std::int64_t const piece_begin = std::max(points[i].time, begin);
+      std::int64_t const piece_end = std::min(points[i + 1].time, end);
       if (points[i].use > 0 && piece_begin < piece_end)
         pieces.push_back({piece_begin, piece_end, points[i].use});
     }
@@ -92,7 +93,7 @@ class page_uses {
     for (std::size_t i = 0; i < sums.size(); ++i) {
       std::int64_t const part_begin = begin + static_cast<std::int64_t>(i) * part;
       if (part_begin >= end) break;
-      std::int64_t const part_end = smaller(end, part_begin + part);
+      std::int64_t const part_end = std::min(end, part_begin + part);
       double const mean = sums[i] / static_cast<double>(part_end - part_begin);
       if (mean >= 0.5)
         parts.push_back({part_begin, part_end, static_cast<std::uint32_t>(mean + 0.5)});

@@ -94,7 +94,7 @@ class range_projection {
   void collect() {
     launches_.visit_work([this](auto const& record, std::uint32_t launch) {
       if (record.end == lost_time) return;
-      work_.push_back({record.begin, larger(record.begin, record.end), launch, record.node,
+      work_.push_back({record.begin, std::max(record.begin, record.end), launch, record.node,
                        record.device, record.context, record.stream});
     });
     auto const is_before = [](work const& a, work const& b) {
@@ -167,7 +167,7 @@ class range_projection {
              levels[same] == open_levels_[same])
         ++same;
       close(same);
-      for (projected_range& outer : open_) outer.end = larger(outer.end, next.end);
+      for (projected_range& outer : open_) outer.end = std::max(outer.end, next.end);
       for (std::size_t index = same; index < levels.size(); ++index) {
         open_levels_.push_back(levels[index]);
         open_.push_back({next.begin, next.end, levels[index].node, launch.step, next.device,

@@ -85,7 +85,7 @@ class trace_lanes {
                                               : lost_time;
     while (place > 1) {
       place /= 2;
-      room_[place] = larger(room_[2 * place], room_[2 * place + 1]);
+      room_[place] = std::max(room_[2 * place], room_[2 * place + 1]);
     }
   }
   void grow() {
@@ -93,7 +93,7 @@ class trace_lanes {
     vec<std::int64_t> wider(2 * twice, lost_time);
     for (std::size_t lane = 0; lane < lanes_; ++lane) wider[twice + lane] = room_[lanes_ + lane];
     for (std::size_t place = twice; place-- > 1;)
-      wider[place] = larger(wider[2 * place], wider[2 * place + 1]);
+      wider[place] = std::max(wider[2 * place], wider[2 * place + 1]);
     room_ = std::move(wider);
     lanes_ = twice;
   }
@@ -140,7 +140,7 @@ std::int64_t trace_origin(profile const& source) noexcept {
   std::int64_t first = 0;
   auto const consider = [&first](auto const& records) {
     for (auto const& record : records)
-      if (record.begin != lost_time) first = smaller(first, record.begin);
+      if (record.begin != lost_time) first = std::min(first, record.begin);
   };
   consider(source.steps);
   consider(source.early_steps);
@@ -151,7 +151,7 @@ std::int64_t trace_origin(profile const& source) noexcept {
   consider(source.synchronizations);
   consider(source.spans);
   for (memory_record const& record : source.memory)
-    if (record.time != lost_time) first = smaller(first, record.time);
+    if (record.time != lost_time) first = std::min(first, record.time);
   return first;
 }
 

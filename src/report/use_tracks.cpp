@@ -12,6 +12,7 @@
 #include <strata/tables/table_input.hpp>
 #include "range_projection.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -119,7 +120,7 @@ class use_tracks {
     if (metric == table.none) metric = table.find(wanted.second);
     vec<double> uses(input_.source.nodes.size(), not_a_number);
     if (metric == table.none) return uses;
-    for (std::size_t row = 0; row < smaller(input_.ranges.size(), table.rows); ++row) {
+    for (std::size_t row = 0; row < std::min(input_.ranges.size(), table.rows); ++row) {
       range_row const& range = input_.ranges[row];
       if (range.node >= uses.size()) continue;
       bool const leaf = range.self.kernels == range.total.kernels;
@@ -153,14 +154,14 @@ class use_tracks {
     vec<span> const& work = device.work;
     std::int64_t const from = work.empty() ? 0 : work[0].begin;
     std::int64_t last_end = from;
-    for (span const& stretch : work) last_end = larger(last_end, stretch.end);
-    std::int64_t const part = larger(least_part, (last_end - from) / most_parts + 1);
+    for (span const& stretch : work) last_end = std::max(last_end, stretch.end);
+    std::int64_t const part = std::max(least_part, (last_end - from) / most_parts + 1);
     vec<std::int64_t> busy(static_cast<std::size_t>((last_end - from) / part + 1), 0);
     std::int64_t done = from;
     for (span const& stretch : work) {
-      for_each_part(larger(done, stretch.begin), stretch.end, from, part,
+      for_each_part(std::max(done, stretch.begin), stretch.end, from, part,
                     [&](std::size_t i, std::int64_t ns) { busy[i] += ns; });
-      done = larger(done, stretch.end);
+      done = std::max(done, stretch.end);
     }
     use_sum sum;
     for (std::size_t i = 0; i < busy.size(); ++i) {

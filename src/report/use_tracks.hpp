@@ -13,6 +13,7 @@
 #include <strata/tables/table_input.hpp>
 #include "range_projection.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -41,7 +42,7 @@ void for_each_part(std::int64_t begin, std::int64_t end, std::int64_t from, std:
                    Visit const& visit) {
   while (begin < end) {
     std::int64_t const i = (begin - from) / part;
-    std::int64_t const until = smaller(end, from + (i + 1) * part);
+    std::int64_t const until = std::min(end, from + (i + 1) * part);
     visit(static_cast<std::size_t>(i), until - begin);
     begin = until;
   }
@@ -52,7 +53,7 @@ class use_sum {
  public:
   void add(std::int64_t begin, std::int64_t end, double percent) {
     if (!is_positive(percent) || begin >= end) return;
-    auto const use = static_cast<std::uint32_t>(smaller(percent, 100.0) * 10.0 + 0.5);
+    auto const use = static_cast<std::uint32_t>(std::min(percent, 100.0) * 10.0 + 0.5);
     changes_.push_back({begin, use, 1});
     changes_.push_back({end, use, -1});
   }
@@ -63,7 +64,7 @@ class use_sum {
     for (std::size_t i = 0; i < changes_.size(); ++i) {
       change const& now = changes_[i];
       open_[now.use] += now.more;
-      most_ = larger(most_, now.use);
+      most_ = std::max(most_, now.use);
       if (i + 1 < changes_.size() && changes_[i + 1].time == now.time) continue;
       while (most_ > 0 && open_[most_] == 0) --most_;
       if (made.empty() || made.back().use != most_) made.push_back({now.time, most_});
