@@ -56,7 +56,7 @@ struct options {
   /// Work of threads in no range belongs to the range of the thread that drives the steps.
   bool adopt = true;
   vec<std::string> only;  ///< patterns (`*`, `?`) of range names: these and what is below them
-  /// Patterns (`*`, `?`) of kernels in which GPUs wait for each other, beside the known ones.
+  /// Patterns (`*`, `?`) of kernels in which GPUs wait for each other, besides the known ones.
   vec<std::string> collectives;
   /// Experimental: samples the device's counters of memory, L2 and SMs; without `trace` nothing
   /// else of CUPTI is used.

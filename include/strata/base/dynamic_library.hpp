@@ -13,7 +13,7 @@ STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
 namespace detail {
 
-/// A function by name, and the address of the pointer to it.
+/// The name of a function, and the address of the pointer that receives it.
 struct library_function {
   char const* name;
   void* pointer;

@@ -59,7 +59,7 @@ class memory_budget {
 
  private:
   /// Heuristic: at the smallest `buffers=`, 16 MB, the sums of 3,500 kernels in ranges find room
-  /// beside a full timeline, and the stand-ins of 1,200 ranges beside those.
+  /// next to a full timeline, and so do the stand-ins of 1,200 ranges.
   std::int64_t kept_from(memory_use use) const noexcept {
     if (use == memory_use::record) return limit() / 8;
     if (use == memory_use::detail) return limit() / 4;

@@ -85,7 +85,7 @@ class atomic {
   alignas(sizeof(Value)) Value value_{};
 };
 
-#if defined(__linux__)  // the rest is of what records
+#if defined(__linux__)  // the rest is for what records
 
 /// Lets another thread have the CPU.
 inline void yield_thread() noexcept { sched_yield(); }

@@ -355,7 +355,7 @@ inline metric_combine combine_of(std::string_view cupti_name) noexcept {
 
 /// A metric as one chip has it.
 struct resolved_metric {
-  std::string key;      ///< of the catalogue, or the CUPTI name as it was given
+  std::string key;      ///< its key in the catalogue, or the CUPTI name as it was given
   std::string formula;  ///< over CUPTI names, or over keys of the same set
   std::string unit;     ///< empty where only CUPTI knows it
   metric_level level = metric_level::device;

@@ -8,7 +8,7 @@
 
 STRATA_BEGIN
 
-/// The index of a range that has none.
+/// Marks a range that has no index.
 inline constexpr std::int64_t no_index = INT64_MIN;
 /// The index of all indices beyond the limit of a node, written `[*]`.
 inline constexpr std::int64_t any_index = no_index + 1;

@@ -243,7 +243,7 @@ struct device_work {
   std::int64_t graph_kernel_ns = 0;
   /// Of `kernels`, those that threads in no range launched.
   std::uint64_t adopted_kernels = 0;
-  std::int64_t adopted_ns = 0;    ///< of these kernels, and of copies by such threads
+  std::int64_t adopted_ns = 0;    ///< time of these kernels, and of copies by such threads
   std::uint64_t peer_copies = 0;  ///< of `copies`, those from one device to another
   std::uint64_t peer_bytes = 0;
   std::int64_t peer_ns = 0;
@@ -331,7 +331,7 @@ struct subtree_sums {
   std::uint32_t only_device = 0;
 };
 
-/// Sums over all device work of a run, also over what the timeline had no room for.
+/// Sums over all device work of a run, including work for which the timeline had no room.
 struct device_sums {
   bool complete = false;   ///< false: the profile has only records, the sums are made of them
   vec<device_work> nodes;  ///< by node: the node itself

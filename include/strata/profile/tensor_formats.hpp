@@ -35,9 +35,9 @@ class tensor_peaks {
   void add(std::string_view counter, double operations) {
     if (operations > 0.0) peaks_.push_back({tensor_path_of(counter), operations});
   }
-  /// Operations of all tensor cores in a cycle, of the path that a counter is of; 0 where its peak
-  /// was not counted: that of other sums may be twice as high. FP6, and FP4 that is counted with
-  /// it, have FP8's.
+  /// Operations a cycle of all tensor cores, on the path that a counter counts; 0 where its peak
+  /// was not counted: the peak with other sums may be twice as high. FP6, and FP4 that is counted
+  /// with it, have the peak of FP8.
   double of(std::string_view counter) const noexcept {
     tensor_path const wanted = tensor_path_of(counter);
     double shared = 0.0;

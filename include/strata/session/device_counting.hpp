@@ -163,7 +163,7 @@ class device_counting : uncopied {
     trial_.begin();
     pause_.keep_gate(gate, &trial_);
   }
-  /// Whether a kernel is of a collective, by its name. True where memory is short. Cost: 2 us.
+  /// Whether a kernel belongs to a collective, by its name. True where memory is short. Cost: 2 us.
   static bool is_collective(void const* wanted, char const* mangled) {
     bool found = false;
     bool const is_known = if_memory_allows([&] {

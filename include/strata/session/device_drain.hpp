@@ -16,7 +16,7 @@ struct apart_work {
 
 /// For a thread that began after main had ended. The last thread of the program may be in exit()
 /// since then: it counts as ended, so that the C library would take the end of this one for the
-/// last, and call exit() beside it. Returns: only where another thread of Strata's exits.
+/// last, and call exit() too. Returns: only where another thread of Strata's exits.
 inline void end_with_program() noexcept {
   program_threads program;
   while (!program.have_ended()) {

@@ -299,7 +299,7 @@ class device_trace : uncopied {
     if (leaves_window_out()) outcome = without_window(outcome);
     return true;
   }
-  /// The device would be idle in this window, beside windows of the same report in which it works.
+  /// The device would be idle in this window, and works in other windows of the same report.
   bool leaves_window_out() const noexcept { return lacks_window_ && !options_.reports_windows(); }
 
   /// A window ends. Returns: false where the session has ended meanwhile. `ended`: not while it

@@ -9,7 +9,7 @@ STRATA_BEGIN
 namespace detail {
 
 /// Where the program is while a device does not answer: the ranges that are open in all threads,
-/// and the calls whose work has not ended. Beside running threads it reads what they publish.
+/// and the calls whose work has not ended. It reads what threads publish while they run.
 /// Threads: one at a time.
 class hang_finder {
  public:
@@ -135,7 +135,7 @@ class hang_finder {
     static atomic<int> rank{-1};
     return rank;
   }
-  /// "rank 3" behind these words; nothing of a process that is alone.
+  /// These words and "rank 3"; empty for a process that is alone.
   static std::string rank_text(char const* words) {
     int const rank = rank_now().load();
     if (rank < 0) return {};

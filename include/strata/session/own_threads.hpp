@@ -74,10 +74,10 @@ class stop_request {
 /// Names the calling thread, one of Strata's, in debuggers and in /proc: 15 bytes at most.
 inline void name_thread(char const* name) noexcept { pthread_setname_np(pthread_self(), name); }
 
-/// Does a thing in a thread of its own that opens files beside the program: in a table of
-/// descriptors of its own, where the kernel has such (Linux 5.9), so that neither takes a number
+/// Runs `body`, which opens files while the program runs, in a separate thread with a separate
+/// table of descriptors, where the kernel has such (Linux 5.9), so that neither takes a number
 /// that the other one expects. Only stderr is in both. Where no thread can be started the calling
-/// one does it. `body` calls neither the driver nor CUPTI, whose files are the program's.
+/// one runs it. `body` calls neither the driver nor CUPTI, whose files are the program's.
 inline void with_own_descriptors(callback<void()> body) noexcept {
   struct work {
     callback<void()>* body;

@@ -64,7 +64,7 @@ class recording_stream : uncopied {
   static constexpr std::int64_t work_age_ns = 250'000'000;
   /// A thread notes a time, and then, a moment later, the record that has it.
   static constexpr std::int64_t host_age_ns = 50'000'000;
-  /// A call beside a capture waits for so long for work that shows that it was not captured.
+  /// A call during a capture waits this long for work that shows that it was not captured.
   static constexpr std::int64_t call_age_ns = 750'000'000;
   static constexpr std::size_t usual_piece = 65'536;
 

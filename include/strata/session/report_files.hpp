@@ -134,7 +134,7 @@ class written_files {
 /// All reports of one profile: files in a directory of their own, the table on the console.
 class report_files {
  public:
-  /// What a report takes from the environment, which one beside the running program leaves alone:
+  /// What a report takes from the environment, which a report during the run does not read:
   /// the program may change it.
   struct surroundings {
     console_look look;
@@ -268,7 +268,7 @@ class report_files {
 
   void print(profile const& source, std::size_t said, kept_reports* earlier) const {
     // What the program printed comes before what is printed here; a process that is ending flushes
-    // by itself, or not at all, and one that continues beside the report is left alone.
+    // by itself, or not at all, and one that continues during the report is left alone.
     if (block().phase.load() == process_phase::running && !options_.reports_windows())
       flush_output();
     vec<std::string> problems = source.problems;

@@ -37,7 +37,7 @@ class schedule {
     return std::uint64_t{from.warmup} + (from.active == 0 ? 1 : from.active);
   }
 
-  /// What has no effect beside another key. Errors: bad_argument.
+  /// Keys that have no effect together with another key. Errors: bad_argument.
   static status ignored(options const& wanted) {
     bool const others = wanted.skip != 0 || wanted.repeat != 1;
     if (!wanted.trigger.empty() && (others || wanted.every != 0))
@@ -103,7 +103,7 @@ class schedule {
 };
 
 /// How long steps take that are not recorded: outside windows, not warmed up in, not counted;
-/// beside the report of a window too. Not `profile_losses::unrecorded`. Threads: one begins and
+/// during the report of a window too. Not `profile_losses::unrecorded`. Threads: one begins and
 /// ends steps; any asks. Cost: two readings of a clock for such a step; no memory is allocated
 /// until `median_ns`.
 class unrecorded_steps {

@@ -208,7 +208,7 @@ class calls_beside_steps {
     bool const is_first = threads_[index] == none;
     threads_[index] = is_first || threads_[index] == range.thread ? range.thread : several;
   }
-  /// Names the thread where all calls are beside. Requires: all were added.
+  /// Names the thread of rows whose calls are all outside steps. Requires: all were added.
   void name_threads(vec<range_row>& rows) const {
     number_map<profile_thread const*> named;
     for (std::size_t i = source_.threads.size(); i-- > 0;)
@@ -227,7 +227,7 @@ class calls_beside_steps {
   static constexpr std::uint32_t several = 0xfffffffe;
 
   profile const& source_;
-  vec<std::uint32_t> threads_;  ///< by row, of the calls beside steps
+  vec<std::uint32_t> threads_;  ///< by row, of the calls outside steps
   number_map<bool> stepping_;
 };
 
@@ -463,7 +463,7 @@ class call_tree_builder {
     }
   }
 
-  /// The time of the calls beside steps without the ranges below in the same thread.
+  /// The time of the calls outside steps without the ranges below in the same thread.
   void find_own_other_times() {
     vec<std::int64_t> below(rows_.size(), 0);
     vec<std::int64_t> elsewhere(rows_.size(), 0);  // in threads that inherited the place above

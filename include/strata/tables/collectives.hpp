@@ -146,7 +146,7 @@ inline collective_operation operation_of(name_words const& words) {
   return op::other;
 }
 
-/// Whether a kernel is of a library, or of a part of one, that does nothing else than talk to other
+/// Whether a kernel belongs to a library, or to a part of one, that only communicates with other
 /// GPUs. `name` is short, `whole` has its namespaces, mangled or not.
 inline bool is_of_communication(std::string_view name, std::string_view whole,
                                 name_words const& words) {
@@ -163,7 +163,7 @@ inline bool is_of_communication(std::string_view name, std::string_view whole,
   return is_in("symmetric_memory") && words.has_any({"barrier", "signal"});
 }
 
-/// What a kernel does together with other GPUs, by its name. A kernel that computes beside that,
+/// What a kernel does together with other GPUs, by its name. A kernel that also computes,
 /// like a matrix product with its reduction, is work.
 /// `name` is short, `whole` has its namespaces, mangled or not.
 inline collective_operation operation_of(std::string_view name, std::string_view whole) {

@@ -44,7 +44,7 @@ struct counter_table {
     return values[(row * metrics.size() + metric) * 2 + static_cast<std::size_t>(scope)];
   }
   std::string const& note(counter_cell const& cell) const noexcept { return notes[cell.note]; }
-  /// Whether the counts of a row are of the work that its times are of.
+  /// Whether the counts of a row cover the same work as its times.
   bool is_timed_work(std::size_t row, counter_scope scope) const noexcept {
     std::size_t const position = row * 2 + static_cast<std::size_t>(scope);
     return position >= other_work.size() || other_work[position] == 0;

@@ -243,7 +243,7 @@ inline double cupti_overhead_ns(vec<kernel_durations> const& kernels) {
 
 /// For each kernel, the factor from its counted sums to those of launches of mean timed duration: 1
 /// where durations do not vary or the counted one is like the mean one; NaN where the counted
-/// launch is too short beside CUPTI's overhead.
+/// launch is too short compared with CUPTI's overhead.
 inline vec<double> count_factors(vec<kernel_durations> const& kernels) {
   double const overhead = cupti_overhead_ns(kernels);
   vec<double> factors;

@@ -46,7 +46,7 @@ struct range_row {
   duration_statistics host;        ///< one value a call
   std::int64_t host_total_ns = 0;  ///< of all calls
   std::int64_t host_self_ns = 0;   ///< without the ranges below in the same thread
-  /// Of these, in threads that drive no step, beside those that do: no part of a step's host time.
+  /// Of these, in threads that drive no step, if others drive one: no part of a step's host time.
   std::int64_t other_threads_ns = 0;
   std::int64_t other_threads_self_ns = 0;
   /// Where all calls are in such threads: "thread loader"; of several "other threads".
@@ -315,7 +315,7 @@ class row_layout {
 
 /// How long every call lasted when the device work that it launched is waited for.
 /// Launches belong to the calls that are open on their thread at that time.
-/// Cost: beside what is swept over, a number a call and a launch, and as much while they are
+/// Cost: in addition to the input, a number a call and a launch, and as much while they are
 /// sorted.
 class span_sweep {
  public:

@@ -308,7 +308,7 @@ class steps_builder : uncopied {
     std::int64_t after = 0;
     std::int64_t host = 0;
     for (step_times const& step : steps_) {
-      // Modules are loaded in it: beside that, what the others leave to the device looks small.
+      // Modules are loaded in it: compared with that, what the others leave to the device is small.
       if (&step == steps_.data() && begins_dear()) continue;
       host = add_saturated(host, elapsed(step.begin, step.end));
       if (step.gpu_end != lost_time)

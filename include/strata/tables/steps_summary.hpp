@@ -81,12 +81,12 @@ struct steps_summary {
   double usual_ns() const noexcept { return is_slowed() ? unrecorded_ns : mean_ns; }
   /// From the begin of a usual step to that of the next one: the whole of each share of time.
   double period_ns() const noexcept { return usual_ns() + between_ns; }
-  /// The part of it in which the device worked.
+  /// The part of period_ns() in which the device worked.
   double period_busy_ns() const noexcept {
     return detail::smaller(gpu_busy_ns + stepless_busy_ns + between_busy_ns, period_ns());
   }
   double period_idle_ns() const noexcept { return period_ns() - period_busy_ns(); }
-  /// The part of an amount that lies in the steps which `mean_ns` is of.
+  /// The part of an amount that lies in the steps averaged in `mean_ns`.
   double part(step_part const& share) const noexcept {
     return without_first ? share.typical : share.in_steps;
   }
@@ -128,7 +128,7 @@ struct steps_summary {
   double host_ns(range_row const& row) const noexcept {
     return per_step(static_cast<double>(row.host_total_ns), row.step_host_share);
   }
-  /// The steps that `mean_ns` is of, and how many they are.
+  /// The steps averaged in `mean_ns`, and their number.
   detail::averaged_steps averaged() const noexcept {
     return {static_cast<double>(count), without_first};
   }
@@ -206,8 +206,8 @@ class step_amounts {
                            rows_[i].step_host_self_share);
   }
 
-  /// The same of a range and of the range itself in the threads that drive steps: what others do
-  /// runs beside it.
+  /// The same of a range and of the range itself in the threads that drive steps: other threads
+  /// run at the same time.
   double stepping_ns(std::size_t i) const noexcept {
     range_row const& row = rows_[i];
     return host_ns(i) * part_of_stepping(row.other_threads_ns, row.host_total_ns);

@@ -135,7 +135,7 @@ inline void write_heading(text_writer& out, table_input const& input,
   out.put('\n');
 }
 
-/// Which steps the values of the table are of; empty for a run without steps.
+/// Which steps the values of the table belong to; empty for a run without steps.
 inline std::string steps_legend(steps_summary const& steps) {
   if (!steps.from_steps) return {};
   bool const slowed = steps.is_slowed();

@@ -234,7 +234,7 @@ class counter_collector : public counted_passes {
     return seen == 0 ? 1024 : seen + seen / 4 + 32;
   }
 
-  /// Before launches wait they are tried: beside a pass that counts bytes, which the trial does not
+  /// Launches are tried before they wait: during a pass that counts bytes, which the trial does not
   /// change, or else in a step of its own.
   launches how_to_launch() const noexcept {
     std::size_t const count = plan_.configs.size();

@@ -109,7 +109,7 @@ class pass_driver : uncopied {
   enum class launches : unsigned char {
     go_on,
     are_tried,   ///< nothing is counted
-    wait_tried,  ///< what is counted lets them continue; they are tried beside
+    wait_tried,  ///< tried too: what is counted lets them continue
     wait         ///< in a range each of them waits for its work
   };
 

@@ -409,7 +409,7 @@ struct pass_plan {
     return has_cycles;
   }
 
-  /// What instrumented code cannot be counted beside, and what to do.
+  /// What prevents counting by instrumented code, and what to do.
   struct hindrance {
     std::string beside;
     std::string advice;

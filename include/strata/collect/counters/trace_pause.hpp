@@ -51,7 +51,7 @@ class trace_control {
 };
 
 /// Suspends the trace and the host log for one step, since neither times nor records of a counted
-/// step are valid (instrumented code reads zero beside CUPTI's kernel records), and watches
+/// step are valid (instrumented code reads zero while CUPTI records kernels), and watches
 /// launches and ranges. Threads: the one that drives the steps, but for `unwatch`.
 class trace_pause {
  public:

@@ -549,7 +549,7 @@ class activity_store {
 
   /// Work on a stream ends before what is behind it on that stream begins. A programmatic dependent
   /// launch begins earlier, but does not end earlier. So work within which two kernels of its
-  /// stream ran whole has a wrong time. Kernels of graphs run beside each other in any stream.
+  /// stream ran whole has a wrong time. Kernels of graphs may run concurrently in any stream.
   static constexpr std::int64_t long_ns = 1'000'000;
   static constexpr std::int64_t overlap_ns = 100'000;
   template <class Record>

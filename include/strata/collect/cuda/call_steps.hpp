@@ -167,7 +167,7 @@ class call_steps {
   }
   STRATA_DETAIL_END_CODE
 
-  /// A thread ends, and so does a step that it drives beside others. The main thread ends with the
+  /// A thread ends, and so does its step, if others drive steps too. The main thread ends with the
   /// process, and its last step is not whole.
   void leave(thread_recorder const* self) noexcept {
     lane* const own = lane_of(self);
@@ -467,7 +467,7 @@ class call_steps {
 
   /// Calls of the stream between two looks at whether threads take turns.
   static constexpr std::uint32_t calls_of_look = 1024;
-  /// Launches of a thread beside others at the same time, until the stream is tried again.
+  /// Launches of a thread while other threads launch, until the stream is tried again.
   static constexpr std::uint32_t launches_apart = 8192;
 
   [[maybe_unused]] call_steps const* before_;  // keeps it in reach

@@ -77,7 +77,7 @@ class thread_contexts {
 /// Excludes two kinds of calls from each other. Graph calls of the program (begin a capture,
 /// instantiate, update, destroy) come from callbacks of CUPTI. Our own calls that wait for a device
 /// or that begin, configure and end a session of CUPTI's profiler are made in an `exclusive` scope:
-/// beside an open capture they invalidate it, and beside a graph call the driver may crash (H200,
+/// they invalidate an open capture, and during a graph call the driver may crash (H200,
 /// CUDA 13.0, cuptiRangeProfilerStop with four threads that make graphs). Threads: any.
 class capture_guard {
  public:

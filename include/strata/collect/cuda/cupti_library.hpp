@@ -176,7 +176,7 @@ struct cupti_file {
 class cupti_presence {
  public:
   bool has_ended() const noexcept { return ended_.load(); }
-  /// Waits for the callbacks that call CUPTI just now, in threads that work beside the exit.
+  /// Waits for the callbacks that call CUPTI just now, in threads that still run during the exit.
   void end() noexcept {
     constexpr std::int64_t longest_ns = 500'000'000;  // this thread may have interrupted one
     ended_.store(true);
@@ -218,7 +218,7 @@ struct cupti_library : cupti_file {
     return version >= cupti::null_buffer_version;
   }
 
-  /// Ticks beside CUPTI's clock, or the system's where CUPTI does not tell its own.
+  /// Ticks with CUPTI's clock, or with the system's where CUPTI does not tell its own.
   /// Source: cuptiGetTimestamp.
   [[nodiscard]] clock_sample sample_clocks(tick_source const& ticks) const noexcept {
     return sample_clock(ticks, [get = api.get_timestamp] {

@@ -75,7 +75,7 @@ class device_fence : uncopied {
     return is_done();
   }
 
-  /// Waits until it is done, as long as `goes_on` says, also beside captures: an exclusive scope is
+  /// Waits until it is done, as long as `goes_on` says, also during captures: an exclusive scope is
   /// not needed any more. Returns: whether it is done.
   bool wait(callback<bool()> goes_on) noexcept {
     constexpr std::int64_t shortest_ns = 1'000'000;  // until then without a rest

@@ -189,7 +189,7 @@ struct driver_library {
     return !is_known || can != 0;
   }
 
-  /// The device whose memory an address is of; -1 for the host's, and where it is not known.
+  /// The device whose memory an address points to; -1 for the host's, and where it is not known.
   /// Fit for a callback of a driver function: it waits for nothing, captures included.
   [[nodiscard]] int device_of(unsigned long long address) const noexcept {
     driver::pointer_attribute codes[] = {driver::pointer_attribute::memory_type,

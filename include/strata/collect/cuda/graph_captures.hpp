@@ -124,7 +124,7 @@ class graph_launches {
     return nullptr;
   }
 
-  mutable spin_mutex mutex_;  // of the launches and of what they are of
+  mutable spin_mutex mutex_;  // guards the launches and their graphs
   launch launches_[most] = {};
   std::size_t count_ = 0;
   std::size_t found_ = 0;          ///< the number of the launch that was found last

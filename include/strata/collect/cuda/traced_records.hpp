@@ -122,7 +122,7 @@ class record_clock {
   double ns_per_tick_ = 1.0;
 };
 
-/// A kernel, with what tells its call where that is not known.
+/// A kernel, with its graph and node, which identify its call where that is not known.
 struct traced_kernel : strata::kernel_record {
   std::uint64_t graph_node;  // 0 outside a graph
   std::uint32_t graph;       // its id; 0 where it is not known

@@ -48,7 +48,7 @@ class launch_table : uncopied {
     return true;
   }
 
-  /// Threads: as find. The work of this call runs: a capture beside it has not taken it.
+  /// Threads: as find. The work of this call runs: no capture at that time has taken it.
   /// Returns: whether the call is known, and no part of the profile.
   bool leaves_out_running(std::uint32_t id) noexcept {
     driver_call_record found{};
@@ -68,8 +68,8 @@ class launch_table : uncopied {
     bool worked;   ///< it has caused work
     bool must_go;  ///< its page was used again: it is not offered another time
 
-    /// Whether a later piece takes it. One beside a capture waits until `old` for work that shows
-    /// that it was not captured.
+    /// Whether a later piece takes it. A call during a capture waits until `old` for work that
+    /// shows that it was not captured.
     bool waits(std::int64_t until, std::int64_t old) const noexcept {
       bool const has_no_work = record.only_captured() && !worked && record.end > old;
       return (record.end > until || has_no_work) && !must_go;

@@ -169,7 +169,7 @@ class recorder {
     return !waiting_.on.load() || between_steps(patience_ms, [this] { end_waiting(); });
   }
 
-  /// Calls `body` while no hook of a step runs. Returns: false where one did for so many ms.
+  /// Calls `body` while no hook of a step runs. Returns: false if one ran for `patience_ms`.
   bool between_steps(std::uint32_t patience_ms, callback<void()> body) noexcept {
     constexpr std::uint32_t turn_ms = 100;
     if (step_turn::is_here()) return false;
@@ -870,13 +870,13 @@ class recorder {
 
   static constexpr listener recording_listener{
       &on_begin, &on_pop, &on_step_begin, &on_step_end, &on_current, &on_inherit, &on_listens};
-  /// With `step=`, beside which STRATA_STEP() is none.
+  /// With `step=`, which makes STRATA_STEP() no step.
   static constexpr listener range_step_listener{
       &on_begin_of_step, &on_pop_of_step, []() noexcept { return false; },
       []() noexcept {},  &on_current,     &on_inherit,
       &on_listens};
 
-  /// With steps that are calls into the driver, beside which STRATA_STEP() is none.
+  /// With steps that are calls into the driver; STRATA_STEP() is no step then.
   static constexpr listener call_step_listener{&on_begin,        &on_pop,     &unused_step_begin,
                                                []() noexcept {}, &on_current, &on_inherit,
                                                &on_listens};
@@ -893,7 +893,7 @@ class recorder {
   system_mutex step_mutex_{held_over::calls};  // held while hooks run; taken before mutex_
   system_mutex turn_mutex_{held_over::calls};  // taken after step_mutex_: see step_turn
   stepping stepping_;
-  /// Ticks beside CLOCK_MONOTONIC, which does not advance while the machine is suspended.
+  /// Ticks with CLOCK_MONOTONIC, which does not advance while the machine is suspended.
   struct moment : clock_sample {
     moment() = default;
     moment(tick_source const& clock) noexcept

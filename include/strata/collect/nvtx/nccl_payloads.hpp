@@ -33,7 +33,7 @@ class nccl_payloads {
     if (offset < max_offset) place_of(schema).store(static_cast<std::uint8_t>(offset + 1));
   }
 
-  /// The bytes of the call that an event is of; NaN where it does not tell.
+  /// The bytes of the call that an event describes; NaN where it does not tell.
   static double bytes_of(nvtx_domain const* domain, nvtx::event const* event) noexcept {
     if (event == nullptr || event->size < sizeof(nvtx::event) ||
         event->payload_kind != nvtx::extended_payload || event->payload == 0 || !is_nccl(domain))
