@@ -1,5 +1,5 @@
-// What is made of a profile at rest beside tables: limits, findings, predictions, the page, traces.
-// Ordinary C++17: none of it runs in a callback or in a signal.
+// What is made of a finished profile in addition to tables: limits, findings, predictions, the
+// page, traces. Ordinary C++17: none of it runs in a callback or in a signal.
 
 #include <strata/base/macros.hpp>
 #include <strata/base/text_writer.hpp>

@@ -18,7 +18,7 @@ inline constexpr int explanation_schema_version = 1;
 /// A value that proves a cause.
 struct explained_evidence {
   std::string path;
-  std::string kernel;  ///< that it is of; "" is the whole range
+  std::string kernel;  ///< the kernel it concerns; "": the whole range
   std::string label;   ///< "mlp (gelu)": the path or what an empty one means, and the kernel
   std::string column;
   double value = 0;
@@ -46,7 +46,7 @@ struct explained_range {
   std::string path;
   double time_ns =
       0;  ///< of a step: the GPU was busy for it; its own host time where none was traced
-  double share = 0;  ///< of the step, a fraction; NaN where its work continues beside other steps
+  double share = 0;  ///< of the step, a fraction; NaN where its work continues during other steps
   std::string limiter;
 };
 
@@ -58,7 +58,7 @@ struct explanation {
   std::string device;    ///< what the GPU did in it
   double step_ns = 0;
   double usual_step_ns = 0;  ///< without recording, from which gains go
-  double period_ns = 0;      ///< from the begin of a step to that of the next: shares are of it
+  double period_ns = 0;      ///< from the begin of a step to that of the next: the whole of shares
   std::string bound;         ///< what bounds the step
   std::string account;       ///< what all of the period goes to
   std::string unknown;       ///< what is not known most of all; may be empty

@@ -42,7 +42,7 @@ void for_each_csv_column(Look const& look) {
 /// What the columns of the range table mean whose headers do not say it, a line each.
 std::string columns_help() {
   std::string text = "\nColumns:\n";
-  std::string_view last;  // columns beside each other have one line
+  std::string_view last;  // neighbouring columns have one line
   for (strata::detail::range_console_column const& known : strata::detail::range_console_columns) {
     std::string_view const legend = known.shown.legend;
     if (!legend.empty() && legend != last) text.append("  ").append(legend).append("\n");

@@ -15,7 +15,7 @@ inline constexpr int readable_profile_schema = 1;
 /// Reads the content of a profile.json, whatever it is. Columns that this version does not know are
 /// read too.
 /// Errors: the sentence that is returned, and `made` has nothing; none where the text is a profile.
-/// Cost: memory for one row beside what it makes.
+/// Cost: memory for its result and one row.
 std::string read_profile_json(std::string_view text, strata::run_tables& made);
 
 }  // namespace tools

@@ -69,7 +69,7 @@ std::string read_run(std::string const& path, strata::rank_run& run) {
   return {};
 }
 
-/// A rank that is read, and the file that it is of.
+/// A rank that is read, and its file.
 struct read_rank {
   std::string file;
   std::size_t argument = 0;  ///< the path of the command line that it is in
@@ -484,7 +484,7 @@ void write_collectives(strata::detail::json_writer& json,
                              });
 }
 
-/// What is written beside the comparison.
+/// What is written in addition to the comparison.
 struct rank_lists {
   std::vector<strata::rank_collective_row> collectives;
   std::vector<dead_rank> dead;

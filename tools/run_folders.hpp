@@ -17,7 +17,7 @@ inline std::string folder_of(std::string const& file) {
   return file.substr(0, file.find_last_of('/'));
 }
 
-/// The rank that a folder is of, by its name: 3 of run/rank3 and run/rank3-2; -1 of another name.
+/// The rank whose folder it is, by its name: 3 of run/rank3 and run/rank3-2; -1 of another name.
 inline std::int32_t rank_of_folder(std::string const& folder) {
   std::string const name = folder.substr(folder.find_last_of('/') + 1);
   constexpr std::string_view word = "rank";
@@ -35,7 +35,7 @@ inline bool is_of_later_run(std::string const& folder) {
 }
 
 /// When the newest run began of those that recorded from and until these times: ranks of one run
-/// record at the same time. 0 where all are of one run, or it is not known.
+/// record at the same time. 0 where all belong to one run, or it is not known.
 inline std::int64_t begin_of_newest(std::vector<std::pair<std::int64_t, std::int64_t>> times) {
   std::sort(times.begin(), times.end());
   std::int64_t newest = 0;

@@ -397,10 +397,10 @@ function drawStepDots(width, groups) {
 /** Fewer steps are no distribution. */
 const fewestDots = 5;
 
-/** The steps beside each other; a first one that is apart is in a tile, and none of them. */
+/** The steps side by side. If the mean leaves out the first one, that is in a tile, not here. */
 function stepDots() {
   const groups = stepGroups();
-  if (isSlowed) return null;  // they are longer than the step that all else is of
+  if (isSlowed) return null;  // they are longer than the step that all other values describe
   const isApart = summary.without_first && groups.length > 1 && groups[0].amount === 1;
   const shown = isApart ? groups.slice(1) : groups;
   if (!hasSteps || sum(shown, group => group.amount) < fewestDots) return null;

@@ -1,5 +1,5 @@
 "use strict";
-// What the roofline shows: ranges and kernels beside the roofs of each level of memory.
+// What the roofline shows: ranges, kernels and the roofs of each level of memory.
 
 /** The levels from the device's memory to the SM, with their names and the keys of kernels. */
 const memoryLevels = [

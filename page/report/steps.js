@@ -1,5 +1,5 @@
 "use strict";
-// Which steps a mean step is of. Amounts of one are `mean_...` of a row.
+// Which steps a mean step averages. Amounts of one are `mean_...` of a row.
 
 const unit = hasSteps ? "step" : "run";
 

@@ -1,5 +1,5 @@
 "use strict";
-// The text beside the mouse or the focus, and what a mouse and a keyboard do alike.
+// The text next to the mouse or the focus, and what mouse and keyboard have in common.
 
 /** Shows a text at a place of the window; hides it where it is empty. */
 function tip(text, x, y) {

@@ -47,7 +47,7 @@ std::string limiter_of_host(range_limit const& limit) {
 struct row_cause {
   std::size_t finding;
   double ns;
-  std::string kernel = {};  ///< the one that it is of; "" is all of them
+  std::string kernel = {};  ///< the kernel it concerns; "": all of them
 };
 
 /// Kernels of a row that were counted together: one of them, or what is left of the row.

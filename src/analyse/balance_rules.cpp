@@ -114,7 +114,7 @@ rule_result host_memory(rule_context const& run) {
   if (run.in.counters != nullptr)
     for (std::uint32_t const device : run.in.counters->devices)
       if (shares_host_memory(run.in.source, device)) return {};
-  // Of chips that are not documented nothing is said, nor beside Grace, whose link is far faster.
+  // Chips without documentation are left out, and so are GPUs with Grace, whose link is far faster.
   double link_bytes_per_ns = 0.0;
   for (profile_device const* const device : run.worked) {
     bool const has_grace = device->name.find("GH200") != std::string::npos ||

@@ -38,7 +38,7 @@ struct byte_need {
   double all() const noexcept { return weights + kv + activations + logits; }
 };
 
-/// A part of what was counted beside the need, by a rule.
+/// A part of the difference between the counted bytes and the need, by a rule.
 struct ledger_residual {
   std::string_view name;  ///< as in docs/how-to/model.md
   double bytes = 0.0;     ///< of device memory in a step; negative: less than the need

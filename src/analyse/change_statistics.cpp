@@ -121,7 +121,7 @@ estimate typical_logarithm(std::vector<double> const& series) {
   }
   double likeness = sum > 0 ? products / sum : 0;
   likeness = likeness < 0 ? 0 : likeness > 0.9 ? 0.9 : likeness;
-  double const median_loss = 1.5708;  // variance of a median beside that of a mean
+  double const median_loss = 1.5708;  // variance of a median divided by that of a mean
   return {middle, median_loss * deviation * deviation / n * (1 + likeness) / (1 - likeness)};
 }
 

@@ -75,7 +75,7 @@ struct compared_range {
   std::string path;
   bool gpu = false;    ///< `before_ms` and `after_ms`: the GPU was busy for it; else host time
   bool once = false;   ///< in no step: its times and amounts are of the whole run
-  std::string thread;  ///< that its host time is of, where that drives no step: "thread loader"
+  std::string thread;  ///< the thread of its host time, if that drives no step: "thread loader"
   /// Milliseconds a step, without the first one; of the whole run without steps.
   double before_ms = 0;
   double after_ms = 0;

@@ -17,7 +17,7 @@
 
 STRATA_BEGIN
 
-/// The work that a program declares of a mean step, beside what its GPUs could do meanwhile.
+/// The declared work of a mean step, compared with what the GPUs could do in that time.
 struct declared_use {
   /// The roof that operations are compared with, whatever their format.
   static constexpr std::string_view operations_roof = "BF16 tensor";

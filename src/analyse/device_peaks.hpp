@@ -101,7 +101,7 @@ double counted_operations(Value const& value) {
   return sum;
 }
 
-/// The name of the roof that a measurement is of: "HBM read" is of "HBM".
+/// The name of the roof that a measurement belongs to: "HBM read" belongs to "HBM".
 inline std::string_view roof_of(std::string_view ceiling) noexcept {
   std::size_t const blank = ceiling.find(' ');
   std::string_view const last = blank < ceiling.size() ? ceiling.substr(blank + 1) : "";

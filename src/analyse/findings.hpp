@@ -53,7 +53,7 @@ enum class finding_part : std::uint8_t {
   graphs,  ///< what makes and changes CUDA graphs
   order    ///< the times in which streams wait for each other
 };
-/// Whether it is what the host does beside launches and waits: without it the host launches sooner.
+/// Whether it is host work other than launches and waits: without it the host launches sooner.
 constexpr bool is_of_host(finding_part part) noexcept {
   return part == finding_part::host_work || part == finding_part::allocations ||
          part == finding_part::graphs;
@@ -140,7 +140,7 @@ enum class deciding : std::uint8_t {
   hbm,           ///< counters=hbm
   kernels,       ///< kernels= and the name of a range
   every_kernel,  ///< the memory traffic of each kernel
-  no_graphs,     ///< counting beside CUDA graphs leaves out what the rule needs
+  no_graphs,     ///< counting with CUDA graphs leaves out what the rule needs
   again,         ///< the same: the build that recorded did not count yet what the rule needs
   more_steps,    ///< the same with more steps: the program ended before all passes were counted
   other_gpu      ///< this one does not count what the rule needs
@@ -208,7 +208,8 @@ struct undecided_rule {
 struct fixed_together {
   std::vector<std::size_t> findings;  ///< their positions, ascending; fewer than 2: none is said
   double step_ns = std::numeric_limits<double>::quiet_NaN();  ///< the step without them
-  /// Positions between theirs: what shortens the step alone, and beside them by less.
+  /// Positions between theirs: findings that shorten the step alone, but by less together with
+  /// them.
   std::vector<std::size_t> passed_over = {};
 };
 

@@ -324,7 +324,7 @@ class chain_finder {
     return has_softmax;
   }
 
-  /// Kernels of a stream: [begin, end), before which those from `first` on are of no chain.
+  /// Kernels of a stream: [begin, end), before which those from `first` on belong to no chain.
   struct span {
     std::size_t first, begin, end;
   };

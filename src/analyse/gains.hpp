@@ -20,9 +20,10 @@ STRATA_BEGIN
 namespace detail {
 
 /// The part of a unit's peak that good work reaches.
-/// Source: ncu on an H200. cuBLAS reaches 0.88 to 0.92 of the tensor cores. Of 87 operations that
-/// HBM limits, at 0.6 or more, half reach 0.82: sums and copies up to 0.93, but transposes by tiles
-/// 0.72 to 0.83 and gathers of rows 0.72 to 0.79. Copies of pinned memory reach 0.87 of PCIe 5.
+/// Source: ncu on an H200. cuBLAS reaches 0.88 to 0.92 of the peak of the tensor cores. 87
+/// operations were HBM-bound and reached at least 0.6 of its peak; their median is 0.82. Sums and
+/// copies reach up to 0.93, but tiled transposes 0.72 to 0.83 and row gathers 0.72 to 0.79. Copies
+/// of pinned memory reach 0.87 of the peak of PCIe 5.
 constexpr double reachable_use(gpu_unit unit) noexcept {
   switch (unit) {
     case gpu_unit::hbm:

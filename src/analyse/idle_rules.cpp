@@ -428,7 +428,7 @@ std::string copies_title(rule_context const& run, copy_time const& downloads,
 }
 
 /// By row: the idle time of copies in its steps, where most of these are copies within the device
-/// and fills, and the calls of the host's copies take less than half of it beside their copies.
+/// and fills, and the calls of the host's copies, without these, take less than half of it.
 /// Else 0.
 std::vector<double> idle_of_device_copies(rule_context const& run) {
   constexpr double mostly = 8.0;  // times as many as copies of the host; chosen
@@ -459,7 +459,7 @@ std::vector<double> idle_of_device_copies(rule_context const& run) {
 
 enum class host_memory : std::uint8_t { pinned, pageable };
 
-/// Finds the copies that cost time: a pinned one may lie beside kernels or be left out, a pageable
+/// Finds the copies that cost time: a pinned one may overlap kernels or be left out, a pageable
 /// one still has to cross the bus. Pieces can be copied together.
 class copy_finder {
  public:
@@ -526,7 +526,7 @@ class copy_finder {
     return !is_pageable_ && !time.pageable && !time.in_place;
   }
   /// Whether only the legacy default stream keeps the copies of a range apart from kernels, and
-  /// beside these they would take less time.
+  /// overlapping these they would take less time.
   bool is_held_by_streams(copy_time const& time) const noexcept {
     return hidden_ > 0.0 && is_pinned(time) && are_held(time, time.legacy_ns);
   }
@@ -587,8 +587,8 @@ class copy_finder {
   bool in_pieces_ = false;  // all of them
   double rates_[2];
   double kernels_ns_;           // of a period, and of all that is no copy
-  bool are_kernels_short_;      // beside all copies of this memory
-  double hidden_ = 1.0;         // the part of held copies that can run beside kernels
+  bool are_kernels_short_;      // compared with all copies of this memory
+  double hidden_ = 1.0;         // the part of held copies that can overlap kernels
   double by_streams_ns_ = 0.0;  // of copies that only streams keep apart from kernels
   double held_ns_ = 0.0;        // of copies that kernels of another stream wait for
   copy_time all_[2];            // by direction, from the GPU and to it
@@ -629,7 +629,7 @@ struct small_kernels {
   double overlap_ns = 0.0;  // of all kernels of the device
   bool has_legacy = false;  // kernels run in the legacy default stream too, and no event says when
 
-  /// What they would take less, each stream beside the others; 0 where they do not follow one
+  /// The time saved if the streams ran concurrently; 0 where their kernels do not follow one
   /// another.
   double gain_together() const noexcept {
     // One after the other, each kernel has L2 for itself. Side by side they share it, and a load
@@ -638,7 +638,7 @@ struct small_kernels {
     // Source: Ultrasonics Sonochemistry 99 (2023) 106546, table 3.
     constexpr double longer_together = 1.5;
     // Of their time; chosen.
-    constexpr double one_stream = 0.8;    // there is nothing to run beside it
+    constexpr double one_stream = 0.8;    // there is nothing that could overlap it
     constexpr double side_by_side = 0.1;  // they do run together
     if (busiest_ns > one_stream * ns || overlap_ns > side_by_side * ns) return 0.0;
     return std::max(0.0, ns - longer_together * std::max(busiest_ns, filled_ns));
@@ -807,7 +807,7 @@ rule_result exposed_communication(rule_context const& run) {
   return made;
 }
 
-// Looks at the kernels that leave most SMs free: what fills the GPU may stand beside them.
+// Looks at the kernels that leave most SMs free: others may run at the same time.
 rule_result serialised_streams(rule_context const& run) {
   rule_result made;
   small_kernels worst;

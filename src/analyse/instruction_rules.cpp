@@ -195,7 +195,7 @@ rule_result arithmetic_work(rule_context const& run) {
         double const arithmetic =
             arithmetic_of(run, row).floating + run.own_or_0(row, "conversion_instructions");
         double const part = part_of(arithmetic, run.own_or_0(row, "predicated_on_instructions"));
-        // Functions in hardware, beside little arithmetic, are fast ones already.
+        // Hardware functions with little arithmetic are the fast ones already.
         double const special = warp_threads * run.own_or_0(row, "xu_instructions") -
                                run.own_or_0(row, "conversion_instructions");
         if (special > most_special * arithmetic) return std::nullopt;

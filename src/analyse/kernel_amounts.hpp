@@ -20,7 +20,7 @@ inline double ns_in_step(kernel_row const& kernel, range_row const& range,
   return steps.per_step(kernel.duration.sum(), static_cast<double>(kernel.first_step_ns),
                         range.step_self_share);
 }
-/// How much of the GPU its launches in the steps that a mean step is of can fill, from 0 to 1.
+/// How much of the GPU its launches in the averaged steps can fill, from 0 to 1.
 inline double gpu_fill_in_step(kernel_row const& kernel, steps_summary const& steps) noexcept {
   return steps.without_first ? kernel.later_gpu_utilisation : kernel.gpu_utilisation;
 }

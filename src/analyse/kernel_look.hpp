@@ -83,7 +83,7 @@ inline double part_of(double part, double whole) noexcept {
   return std::max(0.0, std::min(1.0, share));
 }
 
-/// What threads compute beside addresses, in instructions of threads.
+/// What threads compute apart from addresses, in instructions of threads.
 struct thread_arithmetic {
   double floating = 0.0;  ///< that add and multiply floating-point numbers
   double dividing = 0.0;  ///< by which integers are divided
@@ -93,13 +93,13 @@ struct thread_arithmetic {
 };
 
 /// A division of integers by what is known when it runs only is a reciprocal between two
-/// conversions, without arithmetic of floating-point numbers. A special function beside such
-/// arithmetic may be of that (exp, sin, a root, a reciprocal), and the conversions too: it divides
-/// no integers for all that is known. Constants of a division look like multiply-adds of half
+/// conversions, without arithmetic of floating-point numbers. With such arithmetic, a
+/// special function may be part of it (exp, sin, a root, a reciprocal), and so may the conversions:
+/// then no integer division is known. Constants of a division look like multiply-adds of half
 /// precision, which the compiler writes them as: nothing that is counted tells so many apart.
 inline thread_arithmetic arithmetic_of(rule_context const& run, std::size_t row) noexcept {
   constexpr double conversions_by_division = 2.0;
-  // Of a division, rounded up. Source: 7 of them beside 6 divisions in a kernel that only moves
+  // For a division, rounded up. Source: 7 of them with 6 divisions in a kernel that only moves
   // values (H200, CUDA 13.0).
   constexpr double most_constants = 1.25;
   double floating = 0.0;
@@ -159,7 +159,7 @@ inline double mean_duration(rule_context const& run, kernel_row const& kernel) n
 }
 
 /// The part of the SMs that a kernel's blocks reach. Launches of other grids count by their time:
-/// many small ones beside a large one leave few SMs idle.
+/// many small ones that run with a large one leave few SMs idle.
 inline double filled_by(rule_context const& run, kernel_row const& kernel) noexcept {
   double const by_launch = kernel.blocks_mean / run.multiprocessors;
   if (kernel.blocks_min == kernel.blocks_max) return by_launch;

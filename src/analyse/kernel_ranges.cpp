@@ -91,7 +91,7 @@ class builder {
 
   /// Leaves in their ranges the kernels of which steps launched different numbers, those that have
   /// no records, those that were counted in part, since the program ended, and single ones, which
-  /// the counts of their range are of.
+  /// the counts of their range cover.
   void leave_out() {
     std::unordered_map<std::uint32_t, std::set<std::uint32_t>> names;  // by node
     for (kernel_record const& kernel : source_.kernels) names[kernel.node].insert(kernel.name);

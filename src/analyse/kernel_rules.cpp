@@ -108,7 +108,7 @@ fix_of_kernels coalescing(rule_context const& run, std::size_t row, double moved
   double const l2_bytes = run.own(row, "l2_bytes");
   double const of_l2 = part_of(accesses_by_sector * moved, l2_bytes);
   double const hbm_bytes = run.own(row, "hbm_bytes");
-  // Of device memory's traffic they are no more than of L2's, through which it goes.
+  // Their share of device memory's traffic is at most that of L2's, through which it goes.
   double const of_hbm = std::min(of_l2, part_of(accesses_by_sector * moved, hbm_bytes));
   // Requests of one sector fill L2's tags and its input long before its data path; those of whole
   // lines bring four sectors at once.
@@ -150,7 +150,7 @@ rule_result few_blocks(rule_context const& run) {
       if (made.open.empty()) made.open.push_back(run.what_decides(deciding::findings, row));
       continue;
     }
-    // In the rest of the step other kernels may run beside it.
+    // In the rest of the step other kernels may run at the same time.
     double const launches = launches_in_step(kernel, run.rows[row], run.in.steps);
     double const least = in_graph ? launches * least_in_graph : 0.0;
     double const alone = ns - least - run.in.steps.overlap_ns;

@@ -2,7 +2,7 @@
 #ifndef STRATA_ANALYSE_LEDGER_HPP
 #define STRATA_ANALYSE_LEDGER_HPP
 
-// Where the bytes of a step come from: what the model needs beside what was counted, by range. Pure
+// Where the bytes of a step come from: what the model needs and what was counted, by range. Pure
 // functions of a profile with counters; they need no implementation of their own.
 
 #include <strata/base/macros.hpp>

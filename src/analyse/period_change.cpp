@@ -25,7 +25,7 @@ namespace {
 
 // All chosen.
 constexpr double row_alarms = 0.002;     // of the ranges together, and of the other rows together
-constexpr double beside_alarms = 0.007;  // of the ranges together, beside what they have in common
+constexpr double beside_alarms = 0.007;  // of the ranges together, relative to their common change
 /// What the time of a row differs between two runs of one program, besides what its steps tell.
 constexpr double noise_of_run = 0.0075;
 /// The same of work on the GPU, where many ranges show that they differ by less.
@@ -35,12 +35,12 @@ constexpr double min_noise_of_run = 0.005;
 constexpr double max_noise_of_run = 0.025;
 /// Ranges that tell how much rows differ between runs.
 constexpr std::size_t min_basis = 5;
-/// The same where each is judged beside what all have in common.
+/// The same where each is judged relative to the common change.
 constexpr std::size_t min_basis_beside = 20;
 /// Variances of ranges are alike: each is taken together with the median one, at this weight.
 constexpr double steps_of_median = 20;
 
-/// Puts the periods of the runs beside each other.
+/// Compares the periods of the runs.
 class period_comparer {
  public:
   explicit period_comparer(compare_context const& context)
@@ -79,7 +79,7 @@ class period_comparer {
     period_row row;
     double variance = 0.0;            // of the change by the steps, ms squared
     double variance_of_factor = 0.0;  // the same of its logarithm
-    double variance_beside = 0.0;     // of the change, beside what all kernels have in common
+    double variance_beside = 0.0;     // of the change relative to all kernels
     // By run, in ms and ms squared.
     std::vector<double> ms;
     std::vector<double> variances;
@@ -169,8 +169,8 @@ class period_comparer {
   static bool is_on_both(row_sums const& sums) {
     return sums.row.before_ms > 0.0 && sums.row.after_ms > 0.0;
   }
-  /// The change of a range as a logarithm, and its variance beside what all have in common, or by
-  /// all of its steps where that is not known.
+  /// The change of a range as a logarithm, and its variance relative to what all have in common, or
+  /// by all of its steps where that is not known.
   static estimate logarithm_of(row_sums const& sums) {
     double const before = sums.row.before_ms;
     double const after = sums.row.after_ms;
@@ -199,7 +199,7 @@ class period_comparer {
     double const sum = freedom_ * change.variance + steps_of_median * median_variance_;
     return {change.value, sum / (freedom_ + steps_of_median)};
   }
-  /// Whether a range changed beside what all have in common.
+  /// Whether a range changed relative to what all have in common.
   bool is_changed_beside(row_sums const& sums, double family, double explained) const {
     if (!is_range(sums) || !is_on_both(sums) || !is_alike_ || basis_ < min_basis_beside)
       return false;

@@ -224,7 +224,7 @@ rule_result unaligned_product(rule_context const& run) {
                 "tensor cores are used for " +
                 percent_text(load.use(gpu_unit::tensor)) + " of the time");
         run.prove_use(seen, gpu_unit::tensor);
-        // Their narrow loads and small tiles are of that kernel, and go with it.
+        // Their narrow loads and small tiles are those of that kernel, and go with it.
         for (time_claim& claim : seen.claims) claim.ns = ns;
         return seen;
       });

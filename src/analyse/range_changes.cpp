@@ -248,8 +248,8 @@ double range_changes::judge_all(judged_time& time, common_change const& common, 
   return least;
 }
 
-/// A change is found beside what all ranges have in common, which needs that many deviations; of
-/// several runs also alone, beside how it differs between them.
+/// A change is found relative to what all ranges have in common, which needs that many deviations;
+/// with several runs also alone, compared with how it differs between them.
 /// Returns: the least change that noise would not hide, as a logarithm.
 double range_changes::judge(judged_time& time, double change, common_change const& common,
                             double beside_needs, double alone_needs) const {

@@ -16,7 +16,7 @@
 STRATA_BEGIN
 namespace detail {
 
-/// A time of a range in all runs, as it is judged. Changes are of logarithms.
+/// A time of a range in all runs, as it is judged. Changes are differences of logarithms.
 struct judged_time {
   compared_range* result = nullptr;
   bool gpu = false;

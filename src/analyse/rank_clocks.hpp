@@ -12,7 +12,7 @@
 
 STRATA_BEGIN
 
-/// How the clock of a rank lies beside that of the first rank. A collective ends on all ranks at
+/// The clock of a rank relative to that of the first rank. A collective ends on all ranks at
 /// about the same time, so its ends join their clocks.
 /// Units: ns.
 struct rank_clock {

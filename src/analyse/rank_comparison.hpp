@@ -19,7 +19,7 @@
 
 STRATA_BEGIN
 
-/// What one rank did in a mean step, beside the others.
+/// What one rank did in a mean step, compared with the others.
 /// Units: ns.
 struct rank_row {
   std::int32_t rank = -1;
@@ -60,7 +60,7 @@ enum class rank_verdict : std::uint8_t {
   undecided
 };
 
-/// The ranks of a run beside each other.
+/// The ranks of a run, compared with each other.
 struct rank_comparison {
   rank_verdict verdict = rank_verdict::undecided;
   bool by_step = false;          ///< steps were compared, else mean steps
@@ -68,7 +68,7 @@ struct rank_comparison {
   /// Whether all ranks take part in all collectives: who takes part in fewer waits less, and is not
   /// late for that.
   bool same_collectives = true;
-  std::uint64_t steps = 0;      ///< that were compared, or that the means are of
+  std::uint64_t steps = 0;      ///< that were compared, or averaged
   std::uint64_t left_out = 0;   ///< steps in which a rank lost what is compared
   bool lost = false;            ///< it is undecided for what ranks lost
   double lost_ns = 0.0;         ///< by how much losses may change `late_ns`

@@ -57,7 +57,7 @@ struct rank_run {
   std::uint64_t recorded_steps = 0;
   bool by_step = false;       ///< whether samples are steps
   double step_ns = 0.0;       ///< the mean step
-  double deviation_ns = 0.0;  ///< of the collective time of a step, or of the work without one
+  double deviation_ns = 0.0;  ///< of a step's collective time; without one, of its work
   std::vector<std::uint32_t>
       steps;  ///< the number of each sample, ascending; empty where it is the mean
   std::vector<double> busy_ns;         ///< by sample: the GPU ran something

@@ -50,7 +50,7 @@ struct roof {
   bool used = false;  ///< by any range: work of this kind was counted, or declared of HBM
 };
 
-/// A range beside the roofs of one level of memory. Work and times are of a mean step and of all
+/// A range in the roofline of one level of memory. Work and times are of a mean step and of all
 /// devices together, rates of one device.
 struct roofline_point {
   std::size_t row = 0;     ///< of the folded tree
@@ -173,9 +173,9 @@ struct roofline_table {
   }
 };
 
-/// Roofs, and each range of the folded tree beside them. `counters` is of the same rows, or null.
-/// `whole`: where the rows are kernels of a run, what was made of its ranges. The roofs are these:
-/// kernels counted one by one have parts of the counts, which do not add up to a rate.
+/// The roofline: roofs, and each range of the folded tree. `counters` has the same rows, or is
+/// null. `whole`: where the rows are kernels of a run, what was made of its ranges. The roofs are
+/// these: kernels counted one by one have parts of the counts, which do not add up to a rate.
 roofline_table make_roofline(profile const& source, vec<range_row> const& rows,
                              step_analysis const& steps, counter_table const* counters,
                              roofline_table const* whole = nullptr);

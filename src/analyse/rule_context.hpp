@@ -72,7 +72,7 @@ class rule_context {
 
   findings_input const& in;
   vec<range_row> const& rows;
-  double const step_ns;  ///< of the period: costs are of it
+  double const step_ns;  ///< the period: costs are parts of it
   run_losses const losses;
   cpu_of_step const cpu;
   kernel_counter_table const kernel_counters;  ///< of the kernels, by their rows
@@ -95,7 +95,7 @@ class rule_context {
   void prove_use(candidate& made, gpu_unit unit) const;
 
   /// What would decide a rule that needs these counters. Where the run has counters of that key and
-  /// left out others beside CUDA graphs, it is to switch these off; where they were counted of
+  /// left out others because of CUDA graphs, it is to switch these off; where they were counted for
   /// `row`, a range of several kernels, each kernel by itself would.
   undecided_rule what_decides(deciding needs, std::size_t row = 0) const;
   /// The same of a rule for which no range has a value of `metric`: why a run that was asked for it
@@ -111,8 +111,8 @@ class rule_context {
   bool is_in(std::size_t row, std::size_t above) const noexcept {
     return above <= row && row < ends_[above];
   }
-  /// Whether a row is one range, or what is outside of ranges: no rule judges one that stands for
-  /// many.
+  /// Whether a row is one range, or what is outside of ranges. No rule judges a row that stands for
+  /// many ranges.
   bool is_judged(std::size_t row) const noexcept { return !rows[row].is_many; }
   bool has_device_work() const noexcept { return rows[0].gpu_busy_ns > 0; }
   /// The GPUs that worked, as a subject: "the GPU", "the 2 GPUs".
@@ -124,7 +124,7 @@ class rule_context {
   double sure_idle_part() const noexcept;
   /// Time in which the device is idle for what the host does.
   double idle_of_host() const noexcept;
-  /// What the host's time costs: beside a GPU that works meanwhile, nothing.
+  /// What the host's time costs: nothing while the GPU works.
   double cost_of_host(double ns) const noexcept;
 
   // Amounts of one step.

@@ -30,7 +30,7 @@ struct time_claim {
 struct candidate {
   std::size_t row = 0;
   std::string path;
-  std::string kernel;                ///< the one that it is of; "" is the range
+  std::string kernel;                ///< the kernel it concerns; "": the range
   bool of_step = false;              ///< not of a range, nor of what is outside ranges
   bool between = false;              ///< steps
   double cost_ns = 0.0;              ///< of a period; 0: the numbers are in doubt
@@ -46,7 +46,7 @@ struct candidate {
 
   /// Adds a value of the range as evidence. What is not known is none.
   void prove(std::string_view column, double value, std::string_view unit);
-  /// The same where there is some of it: beside a cost, 0 says nothing.
+  /// The same if the value is not 0: next to a cost, 0 says nothing.
   void prove_some(std::string_view column, double value, std::string_view unit);
 };
 

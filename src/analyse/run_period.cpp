@@ -134,7 +134,7 @@ class timeline_period {
       }
       finish(made_.parts[part], sums);
       if (made_.steps < 2.0) continue;
-      // Of x - b s beside all kernels s: what makes them all longer makes x longer too.
+      // Of x - b s, where s are all kernels: what makes them all longer makes x longer too.
       double const b = mean_kernels > 0.0 ? made_.parts[part].ns / mean_kernels : 0.0;
       double const of_sums =
           (b * b * squares(kernels) - 2.0 * b * with_kernels) / ((made_.steps - 1.0) * made_.steps);

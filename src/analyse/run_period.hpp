@@ -40,7 +40,7 @@ struct period_part {
   std::string name;  ///< the folded path of a range, the direction of copies, the cause
   double ns = 0.0;
   double variance = 0.0;  ///< of `ns` as an estimate, ns squared
-  /// The same beside what all kernels of a step have in common; NaN: not known.
+  /// The same relative to what all kernels of a step have in common; NaN: not known.
   double variance_beside = std::numeric_limits<double>::quiet_NaN();
   double kernels = std::numeric_limits<double>::quiet_NaN();  ///< or copies; NaN: not known
   double hbm_bytes = std::numeric_limits<double>::quiet_NaN();

@@ -129,13 +129,14 @@ auto find_in(Ranges& in, std::string_view path) -> decltype(in.data()) {
   return found != in.end() && found->path == path ? &*found : nullptr;
 }
 
-/// The length of the path of what is around a range.
+/// The length of the path of the range around a range; 0 without one.
 std::size_t above(std::string_view path) {
   std::size_t const slash = path.find_last_of('/');
   return slash == path.npos ? 0 : slash;
 }
 
-/// Finds the range that a path is of, or lies in. Cost: a look-up for each level of the path.
+/// Finds the range that has a path, or the range that the path lies in. Cost: a look-up for each
+/// level of the path.
 class path_index {
  public:
   explicit path_index(std::vector<run_range>& ranges) {

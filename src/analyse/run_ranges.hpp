@@ -17,8 +17,8 @@
 STRATA_BEGIN
 namespace detail {
 
-/// Of the launches of a kernel those that have no time: the mean is of the others, and a time of 0
-/// may be none either.
+/// How many launches of a kernel have no time: the mean is that of the others, and a time of 0 may
+/// also be missing.
 double untimed_launches(call_times const& times);
 
 /// A mean of calls: milliseconds a step, and how sure that is by the calls of this run.
@@ -84,7 +84,7 @@ struct counted_metric {
   std::size_t set;       ///< of the run
   std::size_t position;  ///< in the set
   bool adds;             ///< over ranges: no ratio, and nothing that a chip always has
-  bool all_steps;        ///< its values are of all steps, else of one
+  bool all_steps;        ///< its values cover all steps, else one
 };
 
 /// The ranges of one run, by path. It refers to the tables, which outlive it.

@@ -117,14 +117,15 @@ class unit_times {
       if (detail::is_finite(ns) && ns > longest) longest = ns;
     return longest;
   }
-  /// The name of what takes longest_ns(): L1's data path has shared memory's name beside its own
-  /// where the time is of both. `memory`: the name of the devices' memory.
+  /// The name of the unit that takes longest_ns(): L1's data path has shared memory's name and its
+  /// own where both take the time. `memory`: the name of the devices' memory.
   std::string_view longest_name(std::string_view memory) const noexcept {
     gpu_unit const named = longest();
     bool const is_of_both = named == gpu_unit::shared && longest_ns() > (*this)[named];
     return is_of_both ? l1_with_shared : to_string(named, memory);
   }
-  /// Those beside the one that takes the longest: L1 and its data path for shared memory are one.
+  /// The units other than the one that takes the longest: L1 and its data path for shared memory
+  /// are one.
   unit_times without_longest() const noexcept {
     unit_times others = *this;
     gpu_unit const first = longest();
@@ -163,7 +164,7 @@ inline double counted_value(counter_table const* counters, std::size_t row, std:
   return column == counter_table::none ? not_a_number : counters->at(row, column, scope).value;
 }
 
-/// Whether the counts of a row are of the work that its times are of; so where nothing was counted.
+/// Whether the counts of a row cover the same work as its times; true if nothing was counted.
 inline bool is_timed_work(counter_table const* counters, std::size_t row,
                           counter_scope scope) noexcept {
   return counters == nullptr || counters->is_timed_work(row, scope);

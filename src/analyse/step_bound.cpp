@@ -291,7 +291,7 @@ class bound_sentence {
                              (turns.empty() ? unequal_text() : turns);
     return (longest == 0 ? text : text + most_time(longest)) + many_ranges;
   }
-  /// " Each runs kernels for 47 % of it at most." Empty where they work beside each other.
+  /// " Each runs kernels for 47 % of it at most." Empty where they work at the same time.
   std::string turns_text() const {
     // Times the part in which one of them works; chosen: what they do at once is little.
     constexpr double in_turns = 1.1;

@@ -89,7 +89,7 @@ void step_comparison::pool_few_steps() {
     auto const count = static_cast<double>(steps.size());
     sum += squares(steps);
     pooled_freedom_ += count - 1;
-    of_medians += 1.5708 / count * runs_.weight(r) * runs_.weight(r);  // a median beside a mean
+    of_medians += 1.5708 / count * runs_.weight(r) * runs_.weight(r);  // a median, not a mean
     bool const has_first = steps.size() == all.size() && steps.size() > min_pooled_steps;
     for (std::size_t i = has_first ? 1 : 0; i < steps.size(); ++i) {
       if (runs_.is_later(r))

@@ -20,7 +20,7 @@ class step_comparison {
   /// Fills what `result` says of the step.
   step_comparison(compare_context const& context, comparison& result);
 
-  /// Judges it beside what ranges have in common.
+  /// Judges it relative to what ranges have in common.
   void judge(time_family const (&families)[2]);
   /// How many steps of each run, or runs of each side, make the noise smaller than `wanted`.
   void advise(double wanted, double chance);

@@ -303,7 +303,7 @@ rule_result varying_calls(rule_context const& run) {
         run.has_device_work() ? std::min(found[row].cost, idle[row]) : found[row].cost;
     if (found[row].worst == 0 || cost < least * run.step_ns) continue;
     if (row < end) continue;                      // it is that range's idle time
-    if (!run.rows[row].thread.empty()) continue;  // it is beside the step
+    if (!run.rows[row].thread.empty()) continue;  // it is in a thread outside the step
     end = run.end_of(row);
     all += cost;
     range_row const& worst = run.in.by_index[found[row].worst];

@@ -187,12 +187,12 @@ class step_details final : public steps_builder {
     return taken > 0.0 ? part_ * typical / taken : otherwise;
   }
 
-  /// Whether all that ran beside the work of a step was recorded: what the next one would launch
-  /// was not, where a window ends.
+  /// Whether all that ran at the same time as the work of a step was recorded: what the next one
+  /// would launch was not, where a window ends.
   bool is_seen_whole(std::size_t step) const noexcept {
     return !made_.period_of_gpu || is_followed(step);
   }
-  /// The time of a mean step in which no kernel ran beside the work of a step.
+  /// The time of a mean step in which this work of a step ran and no other kernel did.
   double alone_ns(std::size_t step, std::int64_t begin, std::int64_t end) const {
     double const part = !(part_alone_ > 0.0) ? part_ : is_seen_whole(step) ? part_alone_ : 0.0;
     return part * static_cast<double>(busy_.kernels.outside(begin, end));
@@ -228,7 +228,7 @@ class step_details final : public steps_builder {
     idle_time& idle = entry_of(*idle_list_.times, *idle_list_.places, key, {row, cause, 0.0, 0.0});
     idle.ns += idle_part_ * static_cast<double>(ns);
     if (gap) idle.gaps += idle_part_;
-    if (idle_list_.times != &analysed_.idle) return;  // it is of no step
+    if (idle_list_.times != &analysed_.idle) return;  // it belongs to no step
     std::size_t const typical = idle_step_ - first_ - (made_.without_first ? 1 : 0);
     if (typical < analysed_.typical.size())
       analysed_.typical[typical].idle_ns[static_cast<std::size_t>(cause)] +=
@@ -247,8 +247,8 @@ class step_details final : public steps_builder {
     }
   }
 
-  /// Notes which streams the legacy default stream does not block: what is in them runs beside it.
-  /// And which wait for events.
+  /// Notes which streams the legacy default stream does not block: their work runs concurrently
+  /// with it. Also notes which streams wait for events.
   void look_at_streams() {
     constexpr std::int64_t least_beside = 2'000;  // ns: what is less may be the clock's; chosen
     auto const with_stream = [this](step_work const& work, auto const& look) {
@@ -461,15 +461,15 @@ class step_details final : public steps_builder {
     vec<exposed_time> exposed;
     joint_time copies;                         ///< between host and device
     number_map<std::uint32_t> kernel_streams;  ///< 1 of those with kernels of steps
-    number_map<std::uint32_t> beside_legacy;   ///< 1 of those that run beside the legacy stream
+    number_map<std::uint32_t> beside_legacy;   ///< 1 of those that the legacy stream does not block
     number_map<std::uint32_t> event_streams;   ///< 1 of those that wait for events
     joint_time device_copies;
     vec<joint_time> devices;  ///< their kernels
   } busy_;
   double part_between_ = 1.0;  ///< `part_` of idle time between steps
-  double part_alone_ = 1.0;    ///< and of what ran without a kernel beside it
+  double part_alone_ = 1.0;    ///< and of what ran while no other kernel ran
   double idle_part_ = 1.0;     ///< the one of these that counts for an idle time
-  std::size_t idle_step_ = 0;  ///< the step that an idle time is of; position in steps_
+  std::size_t idle_step_ = 0;  ///< the step that an idle time belongs to; position in steps_
   /// 1-based positions in the summary; 0: none yet.
   struct summary_places {
     number_map<std::uint32_t> idle;

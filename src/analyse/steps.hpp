@@ -72,7 +72,7 @@ struct idle_time {
 
 inline constexpr std::size_t idle_causes = sizeof(idle_cause_table) / sizeof(idle_cause_table[0]);
 
-/// One of the steps that a mean is of. Units: ns.
+/// One of the steps that a mean averages. Units: ns.
 struct step_idle {
   std::uint32_t step = 0;  ///< its number
   double ns = 0.0;
@@ -154,7 +154,7 @@ struct stream_time {
 struct device_time {
   std::uint32_t device = 0;  ///< ordinal
   double ns = 0.0;           ///< sum of the kernels
-  double overlap_ns = 0.0;   ///< the sum less the time in which one ran
+  double overlap_ns = 0.0;   ///< the sum minus the time in which one or more ran
 };
 
 /// The mean step with what ran in it and why the device was idle. Units: ns of one step.
@@ -165,7 +165,7 @@ struct step_analysis : steps_summary {
   double copies_alone_ns = 0.0;  ///< of that, without a kernel
   vec<idle_time> idle;           ///< the longest first
   vec<idle_time> idle_between;   ///< between steps, the longest first
-  vec<step_idle> typical;        ///< the steps that `idle` is of, with a timeline
+  vec<step_idle> typical;        ///< the steps averaged in `idle`, with a timeline
   vec<graph_time> graphs;
   vec<copy_time> copies;          ///< the longest first
   vec<copy_time> copies_between;  ///< between steps, that no step launched

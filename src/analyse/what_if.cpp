@@ -262,8 +262,8 @@ class step_predictor {
   step_replay replay_;
 };
 
-/// Chooses what to fix together: the cause that gains most alone, then whichever gains most beside
-/// those, also where it gains nothing alone.
+/// Chooses what to fix together: the cause that gains most alone, then whichever gains most
+/// together with those, also where it gains nothing alone.
 class fixes_together {
  public:
   /// Requires: the findings are in their order, the first one shortens the step.
@@ -320,14 +320,14 @@ class fixes_together {
     causes.push_back(&findings_[other]);
     return predictor_.without(causes);
   }
-  /// Whether a cause that shortens the step alone does so by less beside those that are fixed.
+  /// Whether a cause that shortens the step alone does so by less together with the fixed ones.
   bool gains_less(fixed_together const& made, std::size_t other) {
     finding const& found = findings_[other];
     if (!found.shortens_step(step_ns_)) return false;
     double const beside = made.step_ns - without(made.findings, other);
     return beside < found.gain_ns(step_ns_) - least_share * step_ns_;
   }
-  /// Of one that alone does not shorten the step: what it gains beside the first one.
+  /// For a cause that alone does not shorten the step: what it gains together with the first one.
   void tell(finding& other, double with_first_ns) const {
     double const gain = findings_[0].predicted_step_ns - with_first_ns;
     if (other.leaves_step(step_ns_) && gain >= least_share * step_ns_)
@@ -337,7 +337,7 @@ class fixes_together {
   std::vector<finding>& findings_;
   step_predictor& predictor_;
   double step_ns_;
-  std::vector<std::size_t> others_;  // that may be fixed beside the first one
+  std::vector<std::size_t> others_;  // that may be fixed together with the first one
 };
 
 /// Idle time in which calls take longer than others is that of a cause of the host, too: the

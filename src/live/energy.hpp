@@ -26,7 +26,7 @@ struct energy_split {
   double idle = 0.0;  ///< while none of the work ran
   double late = 0.0;  ///< that came with late updates: of no owner
   double total = 0.0;
-  double seconds = 0.0;  ///< that this is of
+  double seconds = 0.0;  ///< that it covers
 };
 
 /// Updates that it takes: of fewer, nothing is split.
@@ -36,7 +36,7 @@ constexpr std::size_t least_updates = 10;
 /// the device while none does: least squares, none below 0 or above what a GPU uses, and about
 /// equal where the updates do not tell them apart (split_samples). The interval has how far these
 /// may be from each other then, and the times of the updates, which are known to some ms. What came
-/// with an update that took several times as long as those around it is of no owner.
+/// with an update that took several times as long as those around it belongs to no owner.
 /// `kind_of`: owners of one kind have one power. `recorded`: where there are such, the times, in
 /// order, outside of which nothing is known of the work. Cost: that of split_samples.
 energy_split split_energy(std::vector<energy_reading> const& readings,

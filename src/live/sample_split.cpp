@@ -84,7 +84,7 @@ class sample_splitter {
 
   std::size_t columns() const noexcept { return owner_of_.size(); }
 
-  /// Numbers what is of one owner and kind; where that is too much, what is of one owner.
+  /// Numbers the columns, one for each owner and kind; if these are too many, one for each owner.
   void find_columns() {
     using key = std::uint64_t;
     for (bool const by_kind : {true, false}) {

@@ -48,7 +48,7 @@ struct sample_split {
   std::vector<double> total;
   std::vector<double> work_ns;     ///< by owner
   std::vector<double> covered_ns;  ///< the part of it in samples
-  std::vector<double> shared_ns;   ///< the part of it beside work of other owners
+  std::vector<double> shared_ns;   ///< the part of it during work of other owners
   bool by_rates = false;  ///< a sample of several owners was split by what each counts in a ns
 
   double value(std::size_t owner, std::size_t counter) const noexcept {

@@ -27,7 +27,7 @@ STRATA_BEGIN
 namespace detail {
 
 /// Whether what decides one rule decides another: the preset of findings has all that rules count,
-/// kernels are counted beside it, and each of these records again.
+/// kernels are counted in addition, and each of these records again.
 inline bool decides(undecided_rule const& one, undecided_rule const& other) noexcept {
   if (one.decider == other.decider) return one.range == other.range;
   switch (one.decider) {

@@ -12,7 +12,7 @@ STRATA_BEGIN
 inline constexpr int findings_schema_version = 1;
 
 /// findings.json: what is wrong, what gains most first, with the rows that prove it; the mean step,
-/// and the roofs with each range beside them. Requires: report_input::find_answer().
+/// and the roofline with each range. Requires: report_input::find_answer().
 void write_findings(detail::text_writer& out, report_input const& input);
 
 STRATA_END

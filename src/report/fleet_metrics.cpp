@@ -24,7 +24,7 @@ STRATA_BEGIN
 
 namespace detail {
 
-/// A value, with the labels that it has beside those of the run; "" is no label.
+/// A value, with the labels that it has in addition to those of the run; "" is no label.
 struct fleet_sample {
   fleet_metric metric;
   double value;

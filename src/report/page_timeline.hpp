@@ -289,7 +289,7 @@ class page_timeline {
     if (where.process == 0 && where.lane != page_track::waits) json_.integer("thread", where.group);
     json_.integer("count", track.count());
     vec<page_track::bar> const& bars = track.bars();
-    packed_numbers packed;  // begin, from that of the one before on, length, label
+    packed_numbers packed;  // begin minus that of the bar before, length, label
     for (page_track::bar const& bar : bars) {
       packed.add(bar.begin - from);
       packed.add(bar.end - bar.begin);

@@ -1,5 +1,5 @@
-// Counting beside CUDA graphs: no capture of the program is invalidated, and no call that makes or
-// destroys a graph meets one that begins or ends CUPTI's session.
+// Counting in programs with CUDA graphs: no capture of the program is invalidated, and no call that
+// makes or destroys a graph meets one that begins or ends CUPTI's session.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Counting beside a device that does not come to an end: no step waits for work that the program
+// Counting on a device whose work does not end: no step waits for work that the program
 // itself does not wait for, and what is counted then is right.
 #include <doctest/doctest.h>
 

@@ -222,7 +222,7 @@ struct last_words {
 
 int main(int, char** words) {
   std::atexit([] {
-    usleep(20'000);  // what exits beside this thread ends the process before
+    usleep(20'000);  // another thread that exits ends the process before
     say("exit handler\n");
   });
   // A static one is destroyed after CUPTI.

@@ -53,7 +53,7 @@ FAKE_EXPORT void fake_set_memory_of(std::uint64_t address, int device);
 FAKE_EXPORT int fake_memory_of(std::uint64_t address);   // -1 where it is none
 FAKE_EXPORT void fake_set_current_context(int present);  // 0: the thread has no context
 FAKE_EXPORT void* fake_current_context();                // a CUcontext, or null
-/// The device that a context is of; 0 until it is told.
+/// The device of a context; 0 until it is told.
 FAKE_EXPORT void fake_set_device_of(std::uint32_t context, int device);
 FAKE_EXPORT std::size_t fake_synchronize_count();
 FAKE_EXPORT std::size_t fake_synchronize_count_of(std::uint32_t context);
@@ -83,7 +83,7 @@ FAKE_EXPORT void fake_mark_capture(std::uint32_t stream, int open);  // for fake
 FAKE_EXPORT int fake_capture_invalid(std::uint32_t stream);          // for fake_end_capture
 /// What an H200 did (driver 580, CUDA 13.0) with four threads that capture, instantiate and destroy
 /// graphs: a call of the profiler that waits for the device invalidates the captures that are open
-/// or begin meanwhile; one that begins or ends its session crashes beside a call that begins a
+/// or begin meanwhile; one that begins or ends its session crashes during a call that begins a
 /// capture, instantiates or destroys. The stand-ins call these around theirs.
 FAKE_EXPORT void fake_graph_call(int begins);
 FAKE_EXPORT void fake_breaking_call(int begins, int of_session);

@@ -1,4 +1,4 @@
-// CUDA graphs: kernels belong to the range that launched the graph and, beside that, to the one
+// CUDA graphs: kernels belong to the range that launched the graph and, in addition, to the one
 // that captured them; a capture is never broken.
 #include <doctest/doctest.h>
 
@@ -183,7 +183,7 @@ TEST_CASE("what makes, changes and ends graphs is recorded, with its range and i
     bool const captures = begins || call.kind == api_kind::end_capture;
     CHECK(p.names[p.nodes[call.node].name] == (captures ? "capture" : "make"));
   }
-  // Only in the steps that are recorded, and only beside kernels.
+  // Only in the steps that are recorded, and only if kernels are traced.
   CHECK(calls_of(run("every=4,active=1"), api_kind::graph_change) == 2);
   CHECK(calls_of(run("trace=copies"), api_kind::instantiate) == 0);
 }

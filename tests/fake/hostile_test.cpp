@@ -1,6 +1,6 @@
 // Random programs with hangs, windows, captures in threads, small budgets, forks and signals, each
-// beside the same without Strata. STRATA_TEST_FULL=1 runs many more seeds, STRATA_TEST_SEEDS=
-// FIRST-LAST others. Meant for -fsanitize=thread as well.
+// compared with the same without Strata. STRATA_TEST_FULL=1 runs many more seeds,
+// STRATA_TEST_SEEDS= FIRST-LAST others. Meant for -fsanitize=thread as well.
 #include "../sanitizers.hpp"
 #include "../unit/process/child.hpp"
 

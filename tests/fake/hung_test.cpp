@@ -135,7 +135,7 @@ TEST_CASE("a hung GPU with every way to end") {
                                 {"contexts", ""},
                                 {"thread", ""}})
     for (way_row const& way : ways) {
-      // TSan ends a child of several threads, and has one of its own beside the last one.
+      // TSan ends a child of several threads, and has its own thread besides the last one.
       std::string const name = way.name;
       if (test::thread_sanitized && (name == "fork" || name == "pthread_exit")) continue;
       // A thread that waits for the GPU keeps the process alive, with Strata and without.
@@ -282,7 +282,7 @@ TEST_CASE("a watchdog says where the program is while it hangs") {
 }
 
 TEST_CASE("main has ended, and a window's report waits for the GPU: the process ends") {
-  if (test::thread_sanitized) return;  // it has a thread of its own beside the last one
+  if (test::thread_sanitized) return;  // it has its own thread besides the last one
   trial one{"window-end", "main-in-report", ",every=4,active=2,keep=2,drain=100",
             fake_blocks_forced_flush | fake_blocks_context};
   one.run_all();

@@ -49,8 +49,8 @@ void await(Condition is_so) {
   REQUIRE(is_so());
 }
 
-/// How much of a value a range may miss. Sanitizers make reads of clocks take tens of us beside
-/// other programs, and times of samples and kernels are as far apart.
+/// How much of a value a range may miss. Sanitizers make reads of clocks take tens of us while
+/// other programs run, and times of samples and kernels are as far apart.
 constexpr double near(double part) { return test::sanitized ? 0.6 : part; }
 
 struct live : fake::session {

@@ -49,7 +49,7 @@ void thrash() {
   STRATA_RANGE("read");
   wait_a_moment();
   std::uint64_t const read = now();
-  fake_migrate(cpu_fault, 0xABCDEF, read, 0);  // is of no report
+  fake_migrate(cpu_fault, 0xABCDEF, read, 0);  // belongs to no report
   fake_migrate(to_host, 8192, read, read + 700);
   wait_a_moment();
 }

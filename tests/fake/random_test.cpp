@@ -1,4 +1,4 @@
-// Random programs: a seed makes one, and a model beside it says what each row has to show.
+// Random programs: a seed makes one together with a model that says what each row has to show.
 // STRATA_TEST_FULL=1 runs many more seeds, STRATA_TEST_SEEDS=FIRST-LAST others; the shortest
 // beginning of a program that fails is printed.
 #include <doctest/doctest.h>
@@ -250,7 +250,7 @@ class actor {
     bool executable;
     std::vector<node> nodes;
   };
-  /// A range of the model beside one of the program.
+  /// A range of the model together with one of the program.
   struct in_model {
     in_model(actor& who, std::string const& name, std::int64_t index = strata::no_index)
         : of(who), serial(who.begin(name, index, false)) {}

@@ -1,4 +1,4 @@
-// Counting beside work that only the program ends, after its launch: values in memory that streams
+// Counting during work that only the program ends, after its launch: values in memory that streams
 // wait for, functions of the host, kernels that spin. A launch in a range of instrumented or single
 // kernels waits for all of that; so none of them is made.
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
-// Bytes, operations, rates, intensity and limiter of known programs beside what is computed by hand
-// from their sizes and the time of CUDA events. Prints a table of every comparison.
+// Bytes, operations, rates, intensity and limiter of known programs compared with what is computed
+// by hand from their sizes and the time of CUDA events. Prints a table of every comparison.
 
 #include <cmath>
 #include <cstdio>
@@ -23,7 +23,7 @@ constexpr int steps = 5;
 constexpr double within = 0.02;
 constexpr double buffer_bytes = double(items) * sizeof(float);
 
-/// What a session says of the range "work", and what clocks beside it say.
+/// What a session says about the range "work", and what separate clocks say.
 struct answer {
   double event_ns = 0.0;  ///< of a step, from the first to the last launch
   double host_ns = 0.0;   ///< of a step, of the range

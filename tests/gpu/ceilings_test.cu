@@ -1,5 +1,5 @@
-// What src/ceilings/ceilings.hpp measures, beside copies and cuBLAS in the same run. cuBLAS is
-// opened by name; without it the formats are beside the device's attributes only.
+// What src/ceilings/ceilings.hpp measures, compared with copies and cuBLAS in the same run. cuBLAS
+// is opened by name; without it the formats are compared with the device's attributes only.
 
 #include <strata/collect/cuda/driver.hpp>
 

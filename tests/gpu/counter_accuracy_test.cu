@@ -1,5 +1,5 @@
 // Counters of kernels whose traffic and instructions are known by hand, and the sum of nested
-// ranges beside one range around all of them. Prints a table of every comparison.
+// ranges compared with one range around all of them. Prints a table of every comparison.
 
 #include <cmath>
 #include <cstdio>

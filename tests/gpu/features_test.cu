@@ -1,6 +1,6 @@
-// Random programs of many features of CUDA at once, each amount beside what the program did itself:
-// ways to launch, graphs of every node that a stream can capture, copies and fills of every kind,
-// events, priorities, host functions, pools, several threads, and every device that is there.
+// Random programs of many features of CUDA at once, each amount compared with what the program did
+// itself: ways to launch, graphs of every node that a stream can capture, copies and fills of every
+// kind, events, priorities, host functions, pools, several threads, and every device that is there.
 
 #include <cooperative_groups.h>
 

@@ -1,4 +1,4 @@
-// Each ratio of the metric catalogue beside a kernel that brings it near its end. Prints a table.
+// Each ratio of the metric catalogue, with a kernel that brings it near its limit. Prints a table.
 
 #include <cmath>
 #include <cstdio>
@@ -27,7 +27,7 @@ struct bounds {
   static constexpr double all = 100.5;
 };
 
-// Lower than 85 where no kernel of that kind gets there, for the reason beside it.
+// Lower than 85 where no kernel of that kind gets there, for the reason next to it.
 constexpr bounds table[] = {
     {"hbm_of_peak", "read", 85.0},
     {"l2_of_peak", "read l2", 45.0},  // the slices give more than the crossbar takes to the SMs

@@ -91,7 +91,7 @@ bool knows(std::string const& chip) {
   return std::find(chips.begin(), chips.end(), chip) != chips.end();
 }
 
-/// CUPTI 12 lacks chips and names, and has other passes; the golden file is of 13.0.
+/// CUPTI 12 lacks chips and names, and has other passes; the golden file was made with 13.0.
 bool golden_version() { return profiler_library::get().version >= 130000; }
 
 }  // namespace

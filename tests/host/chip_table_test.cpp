@@ -289,7 +289,8 @@ std::map<std::string, std::string> const not_ours = {
 
 }  // namespace
 
-// The first table is of 13.5, which alone has GB10C; those of other versions have what differs.
+// The first table is that of 13.5, which alone has GB10C; the tables of other versions have what
+// differs.
 TEST_CASE("the table of every metric on every chip") {
   auto const known = chips();
   if (std::find(known.begin(), known.end(), "GB10C") != known.end())

@@ -76,7 +76,7 @@ TEST_CASE("every chip samples what its memory moves in one pass, or else its L2"
 }
 
 TEST_CASE("the table of what is sampled") {
-  if (library().version / 100 != 1300) return;  // the table is of CUDA 13.0
+  if (library().version / 100 != 1300) return;  // the table is that of CUDA 13.0
   std::string const path = STRATA_TEST_DIR "/host/golden/sampled.txt";
   std::string const made = table_of_all();
   char const* const update = std::getenv("STRATA_UPDATE_GOLDEN");

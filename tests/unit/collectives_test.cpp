@@ -146,7 +146,7 @@ TEST_CASE("kernels that work on one GPU are no collectives") {
       // that meet within a GPU
       "block_all_reduce_sum_f32x4_f32_kernel", "BlockAllReduceKernel", "warp_all_reduce",
       "void oneflow::WarpAllReduceSoftmax<float>()", "tvm_thread_allreduce_kernel",
-      // with a part of such a name, or with products beside it
+      // with a part of such a name, or with products too
       "small_gather_kernel", "overall_gather_kernel", "reduce_all_kernel", "segment_scatter_reduce",
       "all_gather_gemm_persistent_kernel", "fused_gemm_all_reduce", "sendgrid",
       "synchronize_tokens", "barrier_kernel", "dispatch", "combine", "stage2_reduce", "k", ""};

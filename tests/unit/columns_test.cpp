@@ -152,7 +152,7 @@ allocation_row distinct_allocation(distinct_numbers& numbers) {
   return row;
 }
 
-/// Tables of a row each, beside the root.
+/// Tables of a row each, in addition to the root.
 report_sample distinct_sample() {
   distinct_numbers numbers;
   report_sample made;

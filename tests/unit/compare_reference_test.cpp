@@ -1,6 +1,6 @@
-// Comparisons of small runs beside a plain reference of docs/reference/comparison.md, which
-// computes each mean, variance and verdict from the single calls; and the statistics beside what
-// defines them.
+// Comparisons of small runs, checked by a plain reference of docs/reference/comparison.md, which
+// computes each mean, variance and verdict from the single calls; and the statistics compared with
+// what defines them.
 #include <doctest/doctest.h>
 #include "analyse/change_statistics.hpp"
 #include "analyse/compare.hpp"
@@ -563,7 +563,7 @@ TEST_CASE("an accepted limit below the general one changes nothing") {
 
 namespace {
 
-/// A run of steps of 1 ms, a range in them, and one beside them with these members.
+/// A run of steps of 1 ms, a range in them, and one outside them with these members.
 std::string with_load(std::size_t steps, std::string const& members,
                       std::string const& settings = "trace") {
   std::string text = json_of({numbers(steps, 1.0), {numbers(steps, 5e5)}});
@@ -613,7 +613,7 @@ TEST_CASE("work is alike within a thousandth, a step or in all; where files go i
   CHECK(notes(8, "8000", "host,formats=csv").find("The STRATA settings differ") == 0);
 }
 
-// --- statistics, beside what defines them ---
+// --- statistics, compared with their definitions ---
 
 TEST_CASE("Student's t is the integral of its density") {
   for (double const freedom : {1.0, 2.0, 3.5, 8.0, 30.0, 200.0})

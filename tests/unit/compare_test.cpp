@@ -477,12 +477,12 @@ TEST_CASE("of few ranges half are slower: several runs tell it from their noise"
     CHECK(mlp->noise < 0.02);
     CHECK(mlp->change == doctest::Approx(1).epsilon(0.03));
     blamed += slow.find("x[*]/attention")->slower || slow.find("head")->slower;
-    comparison const fast = compared(runs_of(2), before);  // faster beside others is no regression
+    comparison const fast = compared(runs_of(2), before);  // faster than the others: no regression
     blamed += fast.verdict == comparison_verdict::regression;
   }
   CHECK(alarms <= times / 100);
   CHECK(blamed <= times / 100);
-  // One run beside three is no more than one: where half are slower, it tells nothing.
+  // One run against three is only one: where half are slower, it tells nothing.
   std::vector<std::string> halves;
   for (int i = 0; i < 3; ++i) halves.push_back(small_run(random, 1, false));
   CHECK(compared(halves, {small_run(random, 2, false)}).find("x[*]/mlp")->verdict ==
@@ -523,7 +523,7 @@ TEST_CASE("what cannot be told is inconclusive") {
   CHECK(noise.steps_to_decide > 10);
   CHECK(noise.steps_to_decide < 2000);
 
-  // The step alone is slower: no machine does that.
+  // Only the step is slower, not its ranges: a slower machine would slow both.
   comparison const step = compared(base, profile_text(times(ten, 1.3), ranges));
   CHECK(step.verdict == comparison_verdict::regression);
   CHECK(step.reason == "the step is 30.0 % slower");

@@ -1,5 +1,5 @@
 // The rules of data that need not be moved or made, of unaligned products, and of atomics in shared
-// memory: a program with the fault, and sound ones beside it. Each kernel takes 1 ms a step.
+// memory: a program with the fault, and similar ones without it. Each kernel takes 1 ms a step.
 #include <doctest/doctest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// What ranges declare of a step, beside the peaks of the GPUs.
+// The declared work of a step, compared with the peaks of the GPUs.
 #include "analyse/declared_use.hpp"
 #include <doctest/doctest.h>
 

@@ -278,7 +278,7 @@ TEST_CASE("busy: what overlaps counts once, on each device by itself, also befor
   CHECK(row.gpu_busy_ns == 220);
   CHECK(row.device_busy_ns == 150 + 100);
   CHECK(row_of(p.made, "a/b").device_busy_ns == 100 + 100);
-  // Counters of one device are beside its time alone.
+  // Counters of one device are divided by the time of that device alone.
   counter_set set;
   set.name = counter_set::gpu;
   set.method = counting::passes;
@@ -325,7 +325,7 @@ TEST_CASE(
   CHECK(row_of(p.made, "").step_share == doctest::Approx(1 / 3.0));
   CHECK(row_of(p.made, "").step_call_share.typical == 0.0);
   kernel_in(1, 1310, 1390);
-  kernel_in(1, 1330, 1350);  // beside it
+  kernel_in(1, 1330, 1350);  // at the same time
   range_row const more = row_of(p.made, "a");
   CHECK(more.step_work_share.in_steps == doctest::Approx(130 / 150.0));
   CHECK(more.step_work_share.typical == doctest::Approx(100 / 150.0));

@@ -1,4 +1,5 @@
-// The time in which collectives run on a device and no other kernel does, beside a slow reference.
+// The time in which collectives run on a device and no other kernel does, compared with a slow
+// reference.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -76,7 +76,7 @@ TEST_CASE("a loop that only launches: its steps may overlap on the device") {
   p.run(5, [&] {
     p.in(p.attention, [&](std::uint32_t at) {
       p.kernel_of(at, 1000 * us);
-      p.kernel_of(at, 500 * us, 1000, 8);  // beside the next step's
+      p.kernel_of(at, 500 * us, 1000, 8);  // during the next step's
     });
     p.free -= 500 * us;
   });
@@ -176,7 +176,7 @@ TEST_CASE("launch-bound: short kernels that the host launches one by one") {
   answer const a(p.made);
   a.first_is("launch-bound", "attention");
   CHECK(a.findings()[0].cost_ns_per_step == doctest::Approx(300 * us).epsilon(0.1));
-  REQUIRE(a.findings()[0].ranges.size() == 2);  // the title is of both
+  REQUIRE(a.findings()[0].ranges.size() == 2);  // the title covers both
   CHECK(a.findings()[0].title ==
         "The GPU is idle for " +
             detail::time_text(a.findings()[0].ranges[0].cost_ns_per_step +
@@ -227,7 +227,7 @@ TEST_CASE("PyTorch programs get advice in its words, unless the rule knows bette
     bool const is_of_pytorch = a.findings()[0].advice.find(".item()") != std::string_view::npos;
     CHECK(is_of_pytorch == is_pytorch);
   }
-  program once;  // the advice of a single wait is of this program
+  program once;  // this program gets the advice for a single wait
   once.made.kernel_names.push_back({"_ZN2at6native13reduce_kernelEv"});
   once.run(4, [&] {
     once.in(once.attention, [&](std::uint32_t at) {
@@ -666,7 +666,7 @@ TEST_CASE("pageable-copy and copy-in-step: copies that no kernel hides") {
 namespace {
 
 /// Six copies of 200 us, each launched before the kernel behind it, and all of them ahead: the
-/// device does one after the other, or the kernel beside the copy.
+/// device does one after the other, or overlaps kernel and copy.
 program layers_of(std::uint32_t copies, std::uint32_t kernels, std::int64_t kernel_ns,
                   bool overlaps = false, std::int64_t first_call_ns = 5 * us,
                   std::int64_t pageable_ns = 0) {
@@ -859,7 +859,7 @@ TEST_CASE("copies are judged by the device that copied, not by another one of th
         p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 200 * us); });
         p.wait();
       });
-      // An integrated GPU beside a discrete one, such as Thor's.
+      // An integrated GPU and a discrete one, such as Thor's.
       profile_device integrated = p.made.environment.devices[0];
       integrated.ordinal = 1;
       integrated.compute_capability_major = 11;
@@ -1177,8 +1177,8 @@ TEST_CASE("serialised-streams: kernels that fill the GPU hide no small ones behi
   }
 }
 
-/// Computes in `mlp` for `compute`, and in `attention` beside it: two collectives of 300 us, which
-/// begin so long after it began.
+/// Computes in `mlp` for `compute`, and at that time in `attention`: two collectives of 300 us,
+/// which begin so long after it began.
 static program with_collectives(
     std::int64_t compute, std::int64_t first, std::int64_t second,
     std::string const& name = "_Z40ncclDevKernel_AllReduce_Sum_bf16_RING_LL4args") {
@@ -1204,7 +1204,7 @@ static program with_collectives(
 }
 
 TEST_CASE("exposed-communication: what no other kernel hides of collectives") {
-  // Of 600 us 100 are beside the computation, and 100 of the rest beside each other.
+  // Of 600 us, 100 overlap the computation, and 100 of the rest overlap each other.
   answer const a(with_collectives(400 * us, 300 * us, 500 * us).made);
   a.first_is("exposed-communication", "attention");
   finding const& found = a.findings()[0];

@@ -125,7 +125,7 @@ TEST_CASE("metrics.prom has what collectives take, and their bytes") {
       range_record& call = p.in(reduced, [&](std::uint32_t range) {
         kernel_record& kernel = p.kernel_of(range, 300 * us, 24, 8);
         kernel.name = 2;
-        kernel.begin = begin + 300 * us;  // 100 us of it beside the other
+        kernel.begin = begin + 300 * us;  // 100 us of it overlap the other
         kernel.end = kernel.begin + 300 * us;
         p.free = kernel.end;
       });

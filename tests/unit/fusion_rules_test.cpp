@@ -1,5 +1,5 @@
 // Chains of kernels that hand each other values through device memory: what is found, what it gains
-// beside the same work done by one kernel, and what is sound.
+// compared with the same work done by one kernel, and programs without the fault.
 #include <doctest/doctest.h>
 #include "report/findings.hpp"
 
@@ -420,7 +420,7 @@ TEST_CASE("kernel-fusion: names that say nothing need counts") {
     if (open.rule == rule) CHECK(open.needs() == "counters=memory,kernels=all");
   predicts(chain_of(unnamed, known::kernels), chain_of({{"k0", 1, 1}}, known::kernels));
   predicts(chain_of(unnamed, known::ranges), chain_of({{"k0", 1, 1}}, known::ranges));
-  // What stands beside a chain of known kernels is not of it.
+  // Kernels next to a chain of known kernels do not belong to it.
   auto const beside = [](known what) {
     return steps_of(what, [&](model& p) {
       p.in(p.mlp, [&](std::uint32_t at) { p.take(at, {"compute", 0.01, 0.01}, 150 * us); });

@@ -39,7 +39,7 @@ std::uint32_t launch_of_bare(graph_launches const& launches, std::uint32_t launc
   return launches.find(record, 0, continued_clock(), found) ? found : 0;
 }
 
-/// Launch `n` is of graph `n`, with the id 10 n, at n us.
+/// Launch `n` launches graph `n`, with the id 10 n, at n us.
 void launch_all(graph_launches& launches) {
   for (std::uint32_t n = 1; n <= last; ++n)
     launches.launched(10 * n, graph(n), std::int64_t{n} * 1000);

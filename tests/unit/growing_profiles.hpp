@@ -315,7 +315,7 @@ inline void early_steps(program& with, std::size_t size) {  // before the first 
   for (std::size_t i = first; i < with.made.steps.size(); ++i) with.made.steps[i].step += first;
   strata::detail::set_early_steps_apart(with.made);
 }
-inline void calls(program& with, std::size_t size) {  // of the host alone, beside one that works
+inline void calls(program& with, std::size_t size) {  // calls without GPU work, next to one with it
   uint32_t const token = with.range(0, "token");
   uint32_t const forward = with.range(0, "forward");
   with.steps([&] {

@@ -80,7 +80,7 @@ TEST_CASE(
     p.use(p.attention, "xu", converting);
     CHECK(cost_of(p.made, "fp64-by-accident") == exactly(above(0.5 - converting / 8)));
   }
-  // 30 % of FP32's peak, beside 5 % that are there already.
+  // 30 % of FP32's peak, in addition to the 5 % that are there already.
   p.use(p.attention, "issue", 0.1);
   p.use(p.attention, "fma", 0.05);
   p.hbm(p.attention, 0.0);
@@ -103,7 +103,7 @@ TEST_CASE("fp64-by-accident: a conversion for four operations at least") {
 }
 
 TEST_CASE("fp64-by-accident: of many conversions four an operation are its own") {
-  program p = one_kernel();  // as sincosf() of few large angles beside conversions of all values
+  program p = one_kernel();  // as sincosf() of few large angles with conversions of all values
   p.set(p.attention, double_additions, 2e4);
   p.use(p.attention, "xu", 0.9);
   double const conversions = 32.0 * 0.9 * kernel_ns;
@@ -403,7 +403,7 @@ TEST_CASE("bank-conflicts: from 30 % of the wavefronts on, by both counts") {
 
 TEST_CASE("bank-conflicts: without the bytes that threads ask for there is no second count") {
   program p = conflicting(0.8, 0.5);
-  p.drop(shared_loads);  // as beside CUDA graphs
+  p.drop(shared_loads);  // as with CUDA graphs
   CHECK(cost_of(p.made, "bank-conflicts") == 0.0);
   answer const a(p.made);
   bool undecided = false;
@@ -756,7 +756,7 @@ TEST_CASE("extra-traffic: without the units, the time of the bytes at the roof")
 
 namespace {
 
-/// Multiply-adds at this part of FP32's peak, that many times what the range declares.
+/// Runs multiply-adds at `part` of FP32's peak, `times` as many as the range declares.
 program recomputing(double part, double times) {
   program p = one_kernel();
   p.hbm(p.attention, 0.01);
@@ -868,7 +868,7 @@ program crowded() {
   return p;
 }
 
-/// What it gains: 76 waves of blocks become 10, and wait beside a unit of this use.
+/// What it gains: 76 waves of blocks become 10, and wait while a unit has this use.
 double gain_of_crowded(double use) {
   double const waits = 10.0 / 76.0;
   double const unit = use / 0.9;

@@ -379,7 +379,7 @@ TEST_CASE("a need within a range of another need leaves that one without a row")
   CHECK(made.rows[1].hbm_bytes == doctest::Approx(40e6));
   CHECK_FALSE(made.closes);
   adds_up(made);
-  // What is around the inner range as a need of a range of its own.
+  // The rest of the block's need is declared in a separate range.
   byte_ledger const apart = s.ledger({need("norm", 40e6, 0), need("mlp", 100e6, 0)});
   REQUIRE(apart.rows.size() == 2);
   CHECK(apart.closes);

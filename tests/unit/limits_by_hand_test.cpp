@@ -482,7 +482,7 @@ TEST_CASE("the fix of a finding: a part of the range's kernels in a step") {
   CHECK(made.kernels == doctest::Approx(1 - 250 / (9000 * 0.75 / 2)));
   CHECK(made.below);
   rows[1].step_busy_share = {0.5, 0.4};
-  rows[1].gpu_busy_ns = 3000;  // of streams or devices beside each other
+  rows[1].gpu_busy_ns = 3000;  // of streams or devices at the same time
   REQUIRE(detail::fix_of(of, rows, steps, made));
   CHECK(made.kernels == doctest::Approx(1 - 250 / (3000 * 0.5 / 2)));
   of.cost_ns_per_step = 0.0;

@@ -1,6 +1,6 @@
 // The rules that stand for those of Nsight Compute (docs/reference/ncu-rules.md): a fault, and a
-// sound kernel beside it. One kernel of 1 ms a step; unless a case says more, issue slots are used
-// by 25 %, device memory by 20 %, and half of the warps that fit are in flight.
+// similar kernel without it. One kernel of 1 ms a step; unless a case says more, issue slots are
+// used by 25 %, device memory by 20 %, and half of the warps that fit are in flight.
 #include <doctest/doctest.h>
 #include "analyse/rules.hpp"
 #include "analyse/speed_of_light.hpp"
@@ -459,7 +459,7 @@ TEST_CASE("fp16-without-tensor: products of packed halves, no constants") {
     CHECK((cost_of(p.made, "fp16-without-tensor") > 0.0) == (use > 0.01));
   }
   p = product("hfma", 33500, 0.1, 5e9);
-  p.set(p.attention, op("ffma"), 33500 * 0.5 * kernel_ns);  // an FP32 product beside
+  p.set(p.attention, op("ffma"), 33500 * 0.5 * kernel_ns);  // an FP32 product too
   CHECK(cost_of(p.made, "fp16-without-tensor") == 0.0);
 }
 

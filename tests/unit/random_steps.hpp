@@ -1,4 +1,4 @@
-// Random programs with steps, work beside them and several streams.
+// Random programs with steps, work outside them and several streams.
 #ifndef STRATA_TESTS_UNIT_RANDOM_STEPS_HPP
 #define STRATA_TESTS_UNIT_RANDOM_STEPS_HPP
 
@@ -16,7 +16,7 @@ enum class step_end {
   sometimes,  ///< waits in some steps
 };
 
-/// A thread that launches into several streams, in steps and beside them.
+/// A thread that launches into several streams, in steps and outside them.
 class random_steps : public maker {
  public:
   random_steps(std::uint64_t seed, step_end how) : random_(seed), how_(how) {

@@ -1,4 +1,4 @@
-// Ranks beside each other: what is read of each, by hand; who is last, by hand and beside a slow
+// Comparisons of ranks: what is read of each, by hand; who is last, by hand and against a slow
 // reference.
 #include <doctest/doctest.h>
 #include <strata/base/text_writer.hpp>
@@ -95,7 +95,7 @@ rank_program three_steps() {
   p.kernel_in(0, first, reduce, 5100, 8100);
   p.kernel_in(1, first, gemm, 10100, 10200);
   p.kernel_in(1, second, gemm, 10200, 10230);
-  p.kernel_in(1, second, reduce, 10210, 10350);  // 20 of it beside the kernel before
+  p.kernel_in(1, second, reduce, 10210, 10350);  // 20 of it overlap the kernel before
   p.copy_in(1, second, 10400, 10407);
   p.kernel_in(2, first, gemm, 11100, 11240);
   p.kernel_in(2, second, reduce, 11300, 11500);

@@ -26,7 +26,7 @@ using namespace strata;
 
 namespace {
 
-/// A store of device records beside a session of the host log.
+/// A store of device records and a session of the host log.
 struct store_run {
   detail::recorder& host = detail::recorder::instance();
   detail::memory_budget budget;

@@ -327,7 +327,7 @@ TEST_CASE("the console says which keys would decide most of the rules that are o
   open.push_back({"sm-imbalance", deciding::kernels, "attention"});
   CHECK(detail::undecided_text(open) ==
         "record with counters=findings,kernels=mlp to run 1 more check");
-  // Kernels are counted beside the preset, and each run records again.
+  // Kernels are counted in addition to the preset, and each run records again.
   open.push_back({"extra-traffic", deciding::hbm, {}});
   open.push_back({"atomics", deciding::findings, {}});
   open.push_back({"conversions", deciding::again, {}});
@@ -452,7 +452,7 @@ TEST_CASE("idle time that recording adds is no gain of a finding's") {
   CHECK(half.cost_ns_per_step < 0.6 * whole.cost_ns_per_step);
   CHECK(whole.predicted_step_ns == doctest::Approx(1015e3 - whole.cost_ns_per_step).epsilon(0.02));
   CHECK(half.predicted_step_ns == doctest::Approx(760e3 - half.cost_ns_per_step).epsilon(0.02));
-  // The sentence has the time that the gain is of.
+  // The sentence has the time of which the gain is a part.
   CHECK(whole.title.find("The GPU is idle for 500 us of a step while ") == 0);
   std::string const own = detail::time_text(half.cost_ns_per_step);
   CHECK(half.title.find("The GPU is idle for " + own + " of a step while ") == 0);

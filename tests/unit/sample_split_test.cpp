@@ -1,4 +1,4 @@
-// Samples are split by the work that ran meanwhile: beside a slow reference, and beside kernels
+// Samples are split by the work that ran meanwhile: checked by a slow reference, and with kernels
 // that count what is known.
 #include <doctest/doctest.h>
 

@@ -98,7 +98,7 @@ TEST_CASE("preempted: others take the CPU of the steps") {
   CHECK(found.cost_ns_per_step == doctest::Approx(0.59 * 1.02e6).epsilon(0.01));
   CHECK(has(a.input.findings.bound, "The thread of the steps has a CPU for 41 % of it."));
   is_silent(of_host(steps, 0.96, 0, 5).made);          // less than a twentieth
-  is_silent(of_host({900.0, 900.0}, 0.4, 0, 5).made);  // one step beside the first
+  is_silent(of_host({900.0, 900.0}, 0.4, 0, 5).made);  // one step after the first
   // The first step is no evidence.
   program p = of_host(steps);
   p.made.steps[0].cpu_ns /= 3;

@@ -261,7 +261,7 @@ TEST_CASE("copies: pinned and pageable apart, without the time in which kernels 
   copy(200 * us, 230 * us, 500, copy_kind::host_to_device, false);
   copy(300 * us, 320 * us, 70, copy_kind::device_to_host, false);
   copy(400 * us, 410 * us, 9, copy_kind::device_to_device, false);  // the host is not in it
-  // Two kernels beside the first copy, which overlap, and reach beyond its begin and end.
+  // Two kernels that overlap the first copy and each other, and reach beyond its begin and end.
   p.kernel_in(0, 0, 90 * us, 125 * us, 1);
   p.kernel_in(0, 0, 110 * us, 115 * us, 2);
   p.kernel_in(0, 0, 135 * us, 150 * us, 1);

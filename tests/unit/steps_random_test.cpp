@@ -1,4 +1,4 @@
-// The mean step of random programs, beside a reference that looks at every nanosecond.
+// The mean step of random programs, compared with a reference that looks at every nanosecond.
 #include <doctest/doctest.h>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/steps.hpp>

@@ -102,7 +102,7 @@ struct program : sample::maker {
   }
 };
 
-/// The step with a change in us, beside the recorded one.
+/// The step with a change in us, and the recorded one.
 struct answer {
   call_tree tree;
   step_analysis steps;
@@ -721,7 +721,7 @@ TEST_CASE("a cause in several ranges goes in all of them at once") {
 }
 
 TEST_CASE("causes that one wait hides shorten the step only together") {
-  // Launches of 50 us beside kernels of 45 us: the host bounds the step.
+  // Launches of 50 us for kernels of 45 us: the host bounds the step.
   program p;
   p.run(4, [&] {
     for (int i = 0; i < 10; ++i) {
@@ -766,7 +766,7 @@ TEST_CASE("kernels that are on their way to the device do not wait for it") {
   CHECK(step.with(change_of(1, &what_if::kernels, 0.0)) > 0.95 * now);  // the host bounds it
 }
 
-// --- what a finding says the step becomes, beside the program without it ---
+// --- what a finding says the step becomes, compared with the program without it ---
 
 namespace {
 
@@ -860,7 +860,7 @@ constexpr program_pair pairs[] = {
        p.kernels(p.b, 1, 1000 * us);
        p.wait();
      }},
-    // The host bounds the step: the kernel that ends beside it gains nothing.
+    // The host bounds the step: a kernel that ends before it gains nothing.
     {"few-blocks-hidden", "few-blocks", "b",
      [](program& p) {
        p.kernels(p.b, 1, 2000 * us, 33);
@@ -879,7 +879,7 @@ constexpr program_pair pairs[] = {
        p.wait();
      },
      [](program& p) {
-       p.copy_of(p.b, 900 * us, 8);  // beside the kernels
+       p.copy_of(p.b, 900 * us, 8);  // overlaps the kernels
        p.kernels(p.a, 4, 400 * us);
        p.wait();
      }},

@@ -46,7 +46,7 @@ inline double kept_bytes(ggml_cgraph* graph) {
 }
 
 /// The step of a decoded token, to the next graph of its scheduler, in whichever thread, or of its
-/// thread. Threads: any; a token beside another's, of other schedulers and threads, has none.
+/// thread. Threads: any; a token that another scheduler and thread computes meanwhile has none.
 class token_step {
  public:
   static void next(ggml_backend_sched_t scheduler, bool decodes) {

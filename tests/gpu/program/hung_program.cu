@@ -148,7 +148,7 @@ class device_work {
   float* values_ = nullptr;
 };
 
-/// Steps beside work of another stream, which ends when the host says so: after so many steps, or
+/// Steps during work of another stream, which ends when the host says so: after so many steps, or
 /// by a thread after so long. Prints the longest steps meanwhile.
 void run_beside(device_work const& device, int steps_held, int release_after_ms) {
   device.hang();

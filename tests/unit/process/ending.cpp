@@ -123,7 +123,7 @@ TEST_CASE("exit in a signal's handler waits for no lock of the thread that it in
   CAPTURE(within.err);
   CHECK(within.code == 6);
   CHECK(count_of(within.err, "the report is lost: the program ended in a signal's handler") == 1);
-#if !defined(__SANITIZE_ADDRESS__)  // whose search for leaks takes the locks of malloc at exit
+#if !defined(__SANITIZE_ADDRESS__)  // its leak check takes the locks of malloc at exit
   for (int i = 0; i < 5; ++i) {     // what holds the lock of malloc's first arena alone is reported
     work_folder const folder;
     ending const e =
