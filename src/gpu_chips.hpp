@@ -206,7 +206,7 @@ class gpu_names {
       is_laptop = is_laptop || tells;
       if (!tells) words.emplace_back(word);
     }
-    // An RTX PRO 6000 Blackwell Max-Q Workstation Edition is no part of a laptop.
+    // An RTX PRO 6000 Blackwell Max-Q Workstation Edition is not part of a laptop.
     bool const is_workstation = words.index_of(std::string_view("WORKSTATION")) != words.size();
     if (is_laptop && !is_workstation) words.emplace_back("LAPTOP");
     return words;

@@ -44,9 +44,8 @@ struct explained_cause {
 /// A range with a large part of the step.
 struct explained_range {
   std::string path;
-  double time_ns =
-      0;  ///< of a step: the GPU was busy for it; its own host time where none was traced
-  double share = 0;  ///< of the step, a fraction; NaN where its work continues during other steps
+  double time_ns = 0;  ///< of a step: the GPU was busy for it; its own host time if none was traced
+  double share = 0;    ///< of the step, a fraction; NaN where its work continues during other steps
   std::string limiter;
 };
 

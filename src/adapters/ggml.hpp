@@ -192,7 +192,7 @@ class ggml_flow {
     before_ = 0;
   }
 
-  /// A node passes that is not taken: what was taken before is no neighbour of what comes next.
+  /// A node is skipped: the nodes before and after it are not neighbours.
   void lose() noexcept {
     if (before_ != 0) forget();
   }

@@ -478,7 +478,7 @@ class account_builder {
 
   // --- unknown ---
 
-  /// The kernel of a row of which most is unknown; empty where none has a name.
+  /// The kernel of a row of which most is unknown; empty if none has a name.
   std::string most_unknown_kernel(std::size_t row) const {
     auto const piece = unknown_.find(row);
     if (piece != unknown_.end() && !piece->second->kernel.empty())

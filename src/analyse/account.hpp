@@ -53,7 +53,7 @@ struct next_look {
 };
 
 /// The variable that switches off the CUDA graphs of a program that Strata knows, with its value;
-/// empty where none is known.
+/// empty if none is known.
 std::string variable_without_graphs(profile const& source);
 
 /// Time of a period that goes to one thing in one range itself.
@@ -95,7 +95,7 @@ struct period_account {
   bool is_large(account_part const& part) const noexcept {
     return part.ns >= detail::least_share * period_ns;
   }
-  /// The limiter with half of the busy time or more, "mixed" where none has; "" where that is not
+  /// The limiter with half of the busy time or more, "mixed" if none has; "" where that is not
   /// known, since too little was counted.
   std::string limiter() const;
   /// "No single limiter: issue for 32 % of the step, latency for 26 %.": those with much of it;
@@ -110,7 +110,7 @@ struct period_account {
 };
 
 /// The account of a profile's mean period; without a part where no GPU worked or none was traced.
-/// `by_kernel`: with rows of kernels that were counted one by one; null where none was.
+/// `by_kernel`: with rows of kernels that were counted one by one; null if none was.
 /// Requires: the steps and counters of the tables. Cost: O(rows + kernels + findings).
 period_account make_account(table_input const& tables, step_analysis const& steps,
                             roofline_table const& roofline, findings_table const& findings,

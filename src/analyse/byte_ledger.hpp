@@ -60,7 +60,7 @@ struct ledger_row {
   double l2_bytes = no;
   double l1_bytes = no;
   vec<ledger_residual> residuals;
-  double unexplained_bytes = 0.0;  ///< counted, less the need and the residuals
+  double unexplained_bytes = 0.0;  ///< counted minus the need and the residuals
 };
 
 /// Bytes needed, declared and counted. What was counted is the sum of need, residuals and what is

@@ -56,7 +56,7 @@ class difference_finder {
   }
 
  private:
-  /// The first run that differs from the first of all; null where none does.
+  /// The first run that differs from the first of all; null if none does.
   template <class Read>
   run_ranges const* differing(Read const& read) const {
     auto const wanted = read(first_->tables());

@@ -72,7 +72,7 @@ class compared_runs {
   }
   /// Whether the runs tell the noise between them.
   bool known() const noexcept { return size() >= 4; }
-  /// Whether both sides tell it, so that one odd run is no change of a range.
+  /// Whether both sides show it, so that one odd run does not count as a change of a range.
   bool both_known() const noexcept { return before.size() > 1 && after.size() > 1; }
   /// Of a difference of both sides, if each run had the variance 1.
   double variance_of_difference() const { return weight(0) + weight(size() - 1); }

@@ -102,7 +102,7 @@ struct compared_range {
   std::size_t steps_to_decide = 0;  ///< steps a run; 0: none needed, or more steps do not help
   std::vector<compared_column> columns;
 
-  /// Milliseconds a step of the judged time; of the other where none is judged.
+  /// Milliseconds a step of the judged time; of the other if none is judged.
   double change_ms() const noexcept {
     return judged_before_ms > 0 ? judged_after_ms - judged_before_ms : after_ms - before_ms;
   }

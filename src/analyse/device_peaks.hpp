@@ -66,7 +66,7 @@ struct tensor_format {
   std::string_view without;  ///< a part of it that is a format of its own here; empty: none
   std::string_view roof;
   std::string_view peak;
-  bool is_common;  ///< has a roof also where none of its work was counted
+  bool is_common;  ///< has a roof also if none of its work was counted
 };
 inline constexpr tensor_format tensor_formats[] = {
     {"tensor_bf16", "", "BF16 tensor", "tensor_peak_per_cycle", true},

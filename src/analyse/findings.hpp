@@ -90,7 +90,7 @@ struct finding {
   std::vector<finding_evidence> evidence;
   std::string_view cause;   ///< in a few words; "" where it never shortens a step
   std::string_view advice;  ///< what to try
-  std::string needs;        ///< keys of STRATA= that would tell more; "" where none would
+  std::string needs;        ///< keys of STRATA= that would tell more; "" if none would
   finding_part part = finding_part::none;  ///< of the ranges
   /// The period without this cause alone, in all its ranges (what_if.hpp); NaN where that is
   /// unknown. It is the step where no time between steps is known.

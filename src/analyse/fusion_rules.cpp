@@ -171,7 +171,7 @@ class chain_finder {
   /// Adds the chains of a stream to `found`, by their kernels.
   void look(std::vector<launched> const& stream,
             std::map<std::vector<std::size_t>, chain>& found) const {
-    std::size_t used = 0;  // what stands before is of chains that were found
+    std::size_t used = 0;  // what stands before belongs to chains that were found
     for (std::size_t begin = 0; begin < stream.size();) {
       if (!may_be_in_chain(stream[begin])) {
         ++begin;

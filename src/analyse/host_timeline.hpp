@@ -141,7 +141,7 @@ class host_timeline {
   }
 
   /// Tells `sink(node, ns)` the innermost ranges that were open from `begin` to `end`; `otherwise`
-  /// where none is known.
+  /// if none is known.
   void for_each_open(std::uint32_t thread, std::int64_t begin, std::int64_t end,
                      std::uint32_t otherwise,
                      callback<void(std::uint32_t, std::int64_t)> sink) const {
@@ -241,7 +241,7 @@ class host_timeline {
             std::max(end, std::max(first.latest_end, second.latest_end))};
   }
   /// The first that ends behind a time, of the range at a place (as `outer_` has it) and those
-  /// around it; 0 where none does.
+  /// around it; 0 if none does.
   std::uint32_t open_around(std::uint32_t place, std::uint32_t thread,
                             std::int64_t time) const noexcept {
     while (place > 0 && range_in(place - 1).thread == thread && range_in(place - 1).end <= time) {

@@ -154,7 +154,7 @@ char const* in_whole(rule_context const& run) noexcept {
   return run.in.steps.from_steps ? " a step" : " in the run";
 }
 
-/// ", between steps", ", 2.00 ms of it between steps"; empty where none is.
+/// ", between steps", ", 2.00 ms of it between steps"; empty if none is.
 std::string between_text(idle_work const& all) {
   if (!(all.between_ns > 0.0)) return {};
   if (all.between_ns >= all.ns) return ", between steps";

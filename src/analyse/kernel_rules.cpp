@@ -555,7 +555,7 @@ double ns_without_limit(rule_context const& run, std::size_t row, kernel_row ker
     kernel.registers_per_thread = 0;
   else
     without_shared();
-  // Where both limit alike, both have to go.
+  // If both limit equally, both have to be removed.
   if (std::ceil(waves_of(run, kernel)) >= waves) {
     kernel.registers_per_thread = 0;
     without_shared();

@@ -49,7 +49,7 @@ void range_changes::judge(bool few, bool too_few) {
   for (bool const gpu : {false, true}) judge_family(gpu);
 }
 
-/// By how much the time of a range may be larger than it is seen, as a logarithm: the calls or
+/// By how much the time of a range may exceed the recorded one, as a logarithm: the calls or
 /// kernels that a run lost, and that others have in a step, are as long as those that are there.
 double range_changes::hidden_by_losses(std::size_t r, run_range const& range, bool gpu,
                                        double most) const {

@@ -221,8 +221,8 @@ class rank_comparer {
       run.steps = std::move(steps);
     }
   }
-  /// What of a time, of so many launches a step, a rank may have lost: launches without a time, and
-  /// those that its losses may have taken where other ranks have more.
+  /// How much of a time a rank may have lost, given its launches a step: launches without a time,
+  /// and those that its losses may contain where other ranks have more.
   static double hidden(double ns, double launches, double lost, double most_launches,
                        rank_run const& run) noexcept {
     double const steps = std::max(1.0, static_cast<double>(run.recorded_steps));

@@ -323,7 +323,7 @@ class roofline_builder {
     if (!row.is_many) describe(position, table_.limits[position]);  // of no one range
   }
 
-  /// What was counted, without what no kernel does: all of it where none ran; and more bytes of
+  /// What was counted, without what no kernel does: all of it if none ran; and more bytes of
   /// device memory than that can move, where memory is allocated or released, which the driver
   /// clears. Source: 839 MiB in 2 us of a range that only calls cudaFree (H200, CUDA 13.0).
   amounts of_kernels(amounts const& counted, device_work const& work, double time) const {

@@ -90,7 +90,7 @@ constexpr std::string_view to_string(limiter kind) noexcept {
 /// that its work is nearest to.
 struct range_limit {
   std::string text;       ///< "HBM 87 %", "tensor 91 %", "latency", "launch", ...; "" is unknown
-  std::string_view roof;  ///< the name of the unit or roof; "" where none is known
+  std::string_view roof;  ///< the name of the unit or roof; "" if none is known
   double roof_ns = 0.0;   ///< a step's time at its peak
   double time_ns = 0.0;   ///< GPU busy time of a step
   bool counted = false;   ///< bytes and operations were counted

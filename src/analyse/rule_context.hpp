@@ -148,7 +148,7 @@ class rule_context {
   /// The same; 0 where it is unknown.
   double own_or_0(std::size_t row, std::string_view key) const noexcept;
   bool is_timed_work(std::size_t row, counter_scope scope) const noexcept;
-  /// Operations of the tensor cores, of the formats that were counted; NaN where none was.
+  /// Operations of the tensor cores, of the formats that were counted; NaN if none was.
   double tensor_flops(std::size_t row, counter_scope scope) const noexcept;
   /// How far the tensor cores are used for what is no packed half: these run in their pipe, too.
   /// 0 where it is unknown.

@@ -125,7 +125,7 @@ class run_ranges {
   /// Returns: false where a row has none, or where they do not add up.
   bool counted(run_range const& range, counted_metric const& metric, double& sum) const;
 
-  /// The metric of that key; null where none is counted.
+  /// The metric of that key; null if none is counted.
   counted_metric const* find_metric(std::string_view key) const noexcept {
     auto const known = metric_places_.find(key);
     return known == metric_places_.end() ? nullptr : &metrics[known->second];

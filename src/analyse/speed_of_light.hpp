@@ -97,7 +97,7 @@ class unit_times {
   double operator[](gpu_unit unit) const noexcept { return ns_[static_cast<std::size_t>(unit)]; }
   double& operator[](gpu_unit unit) noexcept { return ns_[static_cast<std::size_t>(unit)]; }
 
-  /// The unit that takes the longest; `count` where none was counted. L1 is shared memory where
+  /// The unit that takes the longest; `count` if none was counted. L1 is shared memory where
   /// that is half of it or more.
   gpu_unit longest() const noexcept {
     gpu_unit found = gpu_unit::count;
@@ -110,7 +110,7 @@ class unit_times {
       return gpu_unit::shared;
     return found;
   }
-  /// 0 where none was counted.
+  /// 0 if none was counted.
   double longest_ns() const noexcept {
     double longest = 0.0;
     for (double const ns : ns_)

@@ -78,7 +78,7 @@ inline stall_entry const* find_stall(std::string_view name) noexcept {
 
 /// What the warps of a row wait for most.
 struct stall_share {
-  stall_entry const* stall = nullptr;  ///< null where none was counted
+  stall_entry const* stall = nullptr;  ///< null if none was counted
   double part = 0.0;                   ///< of the time of the warps in flight
   double uncounted = 0.0;  ///< the part in which they wait for what was not counted; with those
                            ///< that issue, where that was not counted

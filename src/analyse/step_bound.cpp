@@ -50,7 +50,7 @@ class bound_sentence {
              "compute-sanitizer.";
     if (!run_.has_device_work())
       return was_recorded() ? "The GPU had nothing to do." : "Nothing was recorded: see problems.";
-    // Work that overlaps the next step's is no part of this one.
+    // Work that overlaps the next step's is not part of this one.
     double const busy = whole_ns() > 0.0 ? std::min(1.0, busy_ns() / whole_ns()) : 0.0;
     bool const is_part = !steps.from_steps && steps.active_ns < 0.99 * steps.mean_ns;
     std::string const whole =
@@ -381,7 +381,7 @@ class bound_sentence {
   }
   /// " Its longest kernel is flash_bprop_kernel, 60 % of its kernels' time.": all of that name; of
   /// a single one its name. A part, since kernels at the same time take more together than their
-  /// range. Empty where none has much of the time.
+  /// range. Empty if none has much of the time.
   static std::string longest_kernel_text(std::map<std::string_view, double> const& times) {
     constexpr double much = 0.2;  // of the time of the range's own kernels; chosen
     double all = 0.0;

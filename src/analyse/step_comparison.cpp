@@ -138,7 +138,7 @@ void step_comparison::judge(time_family const (&families)[2]) {
     slower = is_beyond(value.value, value.variance, freedom_);
     return;
   }
-  // One run of each side: what is slower than its ranges are together is no work of the machine.
+  // One run of each side: the machine does not make the step slower than its ranges together.
   double const beside = value.value - std::max(common, 0.0);
   slower = freedom >= 1 && beside > limit && common <= limit && result_.chance < step_alarms &&
            is_beyond(beside, value.variance + between, std::min(freedom, freedom_));

@@ -66,7 +66,7 @@ class step_replay {
     std::size_t row = 0;
   };
   /// What the changes of the last step_ns() leave the step to wait for: the part that takes more of
-  /// the critical path than without them, the one that grows most; where none grows, the largest.
+  /// the critical path than without them, the one that grows most; if none grows, the largest.
   /// Cost: O(n log n) of its calls and work.
   place next_bottleneck() const {
     path_times const path = critical_path();
@@ -505,7 +505,8 @@ class step_replay {
   std::int64_t lag_of(replayed_call const& call) const noexcept {
     return scaled(call.lag, freed_part(call));
   }
-  /// From its call: where that uploads a graph, no less than from any launch to an idle device.
+  /// The time since its call: if that uploads a graph, at least that of any launch to an idle
+  /// device.
   std::int64_t call_lag_of(replayed_work const& work) const noexcept {
     replayed_call const& call = calls_[work.call];
     if (!call.of_graphs) return work.call_lag;

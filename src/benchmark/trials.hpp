@@ -54,7 +54,7 @@ struct benchmark_result {
 
   double flops_per_s() const noexcept { return how.flops / median_ns * 1e9; }
   double bytes_per_s() const noexcept { return how.bytes / median_ns * 1e9; }
-  /// The least time that the peaks allow for flops and bytes; 0 where none is given.
+  /// The least time that the peaks allow for flops and bytes; 0 if none is given.
   double ceiling_ns() const noexcept {
     double const compute = how.flops / how.peak_flops_per_s * 1e9;
     double const memory = how.bytes / how.peak_bytes_per_s * 1e9;

@@ -15,7 +15,7 @@ namespace live {
 class cholesky_factor {
  public:
   /// `at(i, k)` is an element, k <= i. `more(i, own)` is added to a diagonal element, and
-  /// `pivot(left, own)` is what stands for what is left of it, above 0.
+  /// `pivot(left, own)` replaces what is left of it by a number above 0.
   template <class At, class More, class Pivot>
   cholesky_factor(std::size_t n, At const& at, More const& more, Pivot const& pivot)
       : n_(n), lower_(n * n, 0.0) {

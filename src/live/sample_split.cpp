@@ -204,7 +204,7 @@ class sample_splitter {
   }
   static constexpr std::int64_t tries = 4;  // each way
 
-  /// The squares of the times. Returns: whether there are samples enough.
+  /// The squares of the times. Returns: whether there are enough samples.
   bool learn_times(overlaps const& seen) {
     std::size_t const n = columns();
     double pairs = 0.0;

@@ -127,7 +127,7 @@ struct gzip_writer::state {
 
 gzip_writer::gzip_writer(text_writer& out, unsigned threads)
     : state_(std::make_unique<state>(out, threads)) {
-  // Deflate, no name, no time, as of no system.
+  // Deflate, no name, no time, unknown system.
   out.write(std::string_view("\x1f\x8b\x08\0\0\0\0\0\0\xff", 10));
 }
 

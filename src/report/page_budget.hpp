@@ -46,7 +46,7 @@ class page_budget {
   struct part {
     std::string name;
     std::uint32_t position;  ///< on the page
-    std::size_t finding;     ///< its number; 0 where none explains it
+    std::size_t finding;     ///< its number; 0 if none explains it
     double ns;
   };
   static constexpr std::size_t most_parts = 200;

@@ -14,7 +14,7 @@
 STRATA_BEGIN
 namespace detail {
 
-/// Bars of one line of the timeline. Where they are too many, what is shorter than a part of the
+/// Bars of one line of the timeline. If they are too many, bars that are shorter than a part of the
 /// time is joined to one bar with its neighbours in that part.
 class page_track {
  public:

@@ -29,7 +29,7 @@ struct report_input : table_input {
   findings_table findings;      ///< of `folded`; empty before find_answer()
   declared_use declared;        ///< the same
   period_account account;       ///< the same
-  std::string_view trace_file;  ///< which the page names; empty where none is written
+  std::string_view trace_file;  ///< which the page names; empty if none is written
 
   /// Fills `steps`, `analysed`, `roofline`, `limits`, `declared`, `findings` and `account`.
   /// Requires: the tree of `folded`; the counters.

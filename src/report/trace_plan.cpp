@@ -30,7 +30,7 @@ namespace {
 /// Lanes of a track, and how long a slice may be that fits into each now. Cost: log n a call.
 class trace_lanes {
  public:
-  /// The first lane that has room for a slice, which is added where none has. Requires: slices come
+  /// The first lane that has room for a slice, which is added if none has. Requires: slices come
   /// in order.
   std::size_t place(trace_slice const& slice) {
     while (!ends_.empty() && ends_[0].time <= slice.begin) close(take_first_end());

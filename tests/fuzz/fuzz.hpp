@@ -47,8 +47,8 @@ class input {
   std::string_view rest_;
 };
 
-/// Which of so many things are done with an input: all would take ten times as long. By its bytes,
-/// so that a changed one comes to another.
+/// Which of `count` checks an input gets: all would take ten times as long. The bytes decide, so
+/// that a changed input gets another one.
 inline std::size_t choose(std::uint8_t const* data, std::size_t size, std::size_t count) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (std::size_t i = 0; i < size; ++i) hash = (hash ^ data[i]) * 0x100000001b3u;

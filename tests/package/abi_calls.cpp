@@ -1,4 +1,4 @@
-// Each driver function whose name speaks of captures, graphs or memory has a kind, or is left alone
+// Each driver function whose name mentions captures, graphs or memory has a kind, or is left alone
 // here, with the reason: what a new release adds fails until somebody has looked at it.
 // driver_calls.hpp is made by abi.py of CUPTI's cupti_driver_cbid.h: a line CALL(cuMemCreate) each.
 #include <cstddef>
@@ -47,7 +47,7 @@ constexpr std::string_view left_alone[] = {
     "cuMemExport*", "cuMemImport*", "cuMemRetainAllocationHandle", "cuMemHostRegister",
     "cuMemHostUnregister",
     // Pools as such: what is taken of them is known by cuMemAllocAsync and cuMemFreeAsync, and the
-    // driver's cache is no memory of the program.
+    // driver's cache is not the program's memory.
     "cuMemPool*", "cuMemSetMemPool", "cuDeviceSetMemPool", "cuDeviceGraphMemTrim",
     "cuDeviceSetGraphMemAttribute",
     // Work of the driver without a record of a kernel, a copy or a fill: migrations have records of

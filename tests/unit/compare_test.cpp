@@ -541,7 +541,7 @@ TEST_CASE("what cannot be told is inconclusive") {
   CHECK(clocks.headline ==
         "the step looks 30.0 % longer, 1.00 ms before and 1.30 ms after (medians), which other "
         "clocks can do");
-  // Twice as slow is no clock of a device that works, and far outside the noise.
+  // Twice as slow: the clock of a working device cannot explain that, and neither can the noise.
   std::vector<range> twice = ranges;
   for (range& each : twice) {
     each.mean_ns *= 2.1;

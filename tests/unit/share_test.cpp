@@ -26,7 +26,7 @@ namespace {
 
 constexpr double max_percent = 100.0;
 
-/// The number that ends before a place of a text; less than 0 where none does.
+/// The number that ends before a place of a text; less than 0 if none does.
 double number_before(std::string const& text, std::size_t end) {
   std::size_t begin = end;
   while (begin > 0 && (std::isdigit(static_cast<unsigned char>(text[begin - 1])) != 0 ||

@@ -6,7 +6,7 @@
 STRATA_BEGIN
 namespace detail {
 
-/// The first step that put work on a device; no_step where none did, or not all calls are known.
+/// The first step that put work on a device; no_step if none did, or not all calls are known.
 inline std::uint32_t first_working_step(profile const& data) noexcept {
   std::uint32_t first = no_step;
   if (!data.traced || data.losses.launches_dropped != 0) return first;

@@ -26,7 +26,7 @@ inline void end_with_program() noexcept {
   program_threads::end_process();
 }
 
-/// Does a thing in a thread of Strata's own, that of a call which may never come back. The thread
+/// Runs `what`, a call that may never come back, in a separate thread of Strata's. The thread
 /// is not waited for: what it uses has to live as long as the process. Threads: any.
 /// Returns: false where no thread can be started.
 inline bool do_apart(apart_work& what) noexcept {

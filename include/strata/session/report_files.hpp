@@ -379,7 +379,7 @@ class report_files {
   surroundings around_;
   std::string trace_problem_;              ///< what a trace leaves out
   recording_stream* stream_ = nullptr;     // null where the recording was not begun
-  made_reports const* reports_ = nullptr;  // null where none is wanted, or can be made
+  made_reports const* reports_ = nullptr;  // null if none is wanted, or can be made
   int number_ = 1;  // the one that the directory of a window's report asks for
   written_files files_;
   bool lacks_files_ = false;       // which this program cannot make

@@ -232,7 +232,7 @@ class session_core : uncopied {
       (void)open_window(phase::active);
     } else if (options_.steps_are_calls() && !windows_.used()) {
       steps_.recorded = without_steps::all;
-      (void)record_window(phase::active);  // until the first step, or the end where none comes
+      (void)record_window(phase::active);  // until the first step, or the end if none comes
       recorder.keep_half();
     }
     keep(hang_.dog.start(options_.watchdog_s));
@@ -262,8 +262,8 @@ class session_core : uncopied {
     self.start_.took_ns += monotonic_ns() - begin;
   }
 
-  /// Ends the threads that look at the program, after the session's: what that takes is no time of
-  /// the program. Returns: false where CUDA came, and its beginning does not come back.
+  /// Ends the threads that look at the program, after the session's: what that takes is not the
+  /// program's time. Returns: false where CUDA came, and its beginning does not come back.
   bool end_watches() noexcept {
     hang_.dog.stop();
     return cuda_watch_.stop(options_.drain_ms);

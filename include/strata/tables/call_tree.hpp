@@ -17,7 +17,7 @@ class running_records {
     });
   }
 
-  /// Null where none runs. Requires: times ascend from call to call.
+  /// Null if none runs. Requires: times ascend from call to call.
   Record const* running_at(std::int64_t time) {
     for (; next_ < all_.size() && all_[next_].begin <= time; ++next_) open_.push_back(next_);
     while (!open_.empty() && all_[open_.back()].end <= time) open_.pop_back();

@@ -228,7 +228,7 @@ inline void add_algorithm(std::string_view name, name_words const& words, collec
   if (kind.algorithm == "ring") kind.algorithm = {};
 }
 
-/// The innermost range of a path that is one of NCCL's own; empty where none is.
+/// The innermost range of a path that is one of NCCL's own; empty if none is.
 inline std::string_view nccl_range(std::string_view path) noexcept {
   for (std::size_t begin = path.size(); begin != 0;) {
     begin = path.rfind('/', begin - 1);

@@ -71,7 +71,7 @@ class launch_index {
 };
 
 /// Which calls of ranges only captured work into a graph, and did not do it.
-/// Cost: two sorts of the launches, nothing where none was captured; O(log n) a question.
+/// Cost: two sorts of the launches, nothing if none was captured; O(log n) a question.
 class captured_calls {
  public:
   explicit captured_calls(profile const& source) {

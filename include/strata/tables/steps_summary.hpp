@@ -48,7 +48,7 @@ struct steps_summary {
   double gpu_idle_ns = 0.0;
   /// Busy with work that no range launched; NaN without a timeline.
   double rangeless_busy_ns = std::numeric_limits<double>::quiet_NaN();
-  /// The time that the answer speaks of: a typical step, or from the first device work to the last.
+  /// The time that the answer describes: a typical step, or from the first device work to the last.
   double active_ns = 0.0;
   double active_busy_ns = 0.0;
   double tokens = std::numeric_limits<double>::quiet_NaN();

@@ -56,7 +56,7 @@ struct table_input {
   vec<kernel_row> const& kernels;
   memory_table const& memory;
   vec<counter_tables> counters;                           ///< of the sets that have values by range
-  kernel_counter_table const* kernel_counters = nullptr;  ///< of `kernels`; null where none was
+  kernel_counter_table const* kernel_counters = nullptr;  ///< of `kernels`; null if none was
   steps_summary steps;                                    ///< rows are those of `folded`
   vec<row_limit> limits;             ///< of `folded`; empty where they are not known
   std::string roofs_measured_at;     ///< UTC, ISO 8601; empty: no roof was measured

@@ -128,7 +128,7 @@ class pass_driver : uncopied {
     return "work " + control_.place_of(trial_.failed_in()) +
            " that had not ended drain= ms after its launch";
   }
-  /// Why no kernel is instrumented, besides. Empty: nothing speaks against it.
+  /// A further reason to instrument no kernel. Empty: there is none.
   std::string why_not_instrument() const {
     std::string const waits = why_not_wait();
     if (!waits.empty() || !trial_.met_collective()) return waits;

@@ -66,7 +66,7 @@ class energy_meter {
   struct device;
   static constexpr std::int64_t resting_ns = 80'000'000;  // and what a read takes
   static constexpr std::int64_t least_ns = 4'000'000;
-  static constexpr std::size_t most = 1 << 16;  // 1 MiB, of two hours where none is left out
+  static constexpr std::size_t most = 1 << 16;  // 1 MiB, of two hours if none is left out
 
   static status missing(std::string why) {
     return {errc::not_supported, "Energy was not read: " + why + ". "};

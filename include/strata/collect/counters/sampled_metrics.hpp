@@ -23,7 +23,7 @@ struct sampled_metrics {
 
   /// Takes one metric after the other, where the chip counts it in the same pass as those before.
   /// `continues()` is asked before each call of CUPTI that takes long.
-  /// Errors: of the first metric, where none is left; unavailable: it does not continue.
+  /// Errors: of the first metric, if none is left; unavailable: it does not continue.
   /// Cost: 0.1 s a metric (H200, CUPTI 13.0).
   status choose(profiler_library const& library, std::string const& chip,
                 vec<std::uint8_t> const& availability, callback<bool()> continues) {

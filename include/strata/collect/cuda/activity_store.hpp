@@ -118,7 +118,7 @@ class activity_store {
   system_mutex& mutex() noexcept { return mutex_; }
   /// CUPTI's clock. Guarded by the mutex.
   record_clock& clock() noexcept { return translator_.clock(); }
-  /// From now on, or no more, records are kept for `stream`. Requires: the mutex.
+  /// Records are kept for `stream` from now on, or no longer. Requires: the mutex.
   void keep_for_stream(bool on) noexcept {
     std::size_t const max_bytes = on ? 0 : fresh_.max_bytes;  // a report is made afterwards
     fresh_ = {};
@@ -180,7 +180,7 @@ class activity_store {
     return has_more;
   }
 
-  /// Memory of what waited at most, and of the names: in no budget, but bounded.
+  /// The most memory of waiting records, and that of the names: in no budget, but bounded.
   std::uint64_t bytes_beyond_budget() noexcept {
     system_lock lock(mutex_);
     return waiting_.max_bytes + fresh_.max_bytes + translator_.names().bytes();

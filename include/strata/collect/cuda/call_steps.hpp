@@ -106,7 +106,7 @@ class step_patience {
 /// first as one stream, whose steps they may launch in turns. The stream drives the steps while its
 /// periods outlast the turns; else the first thread in which steps are found, until they are lost,
 /// it ends, or stands still. A call that comes while another one is looked at waits for nothing:
-/// it is no part of the stream, and threads that launch at the same time are looked at by
+/// it is not part of the stream, and threads that launch at the same time are looked at by
 /// themselves alone for a while.
 ///
 /// A step changes within CUPTI's callback, before a launch begins or after a wait has ended, where

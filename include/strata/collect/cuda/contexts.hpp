@@ -276,7 +276,7 @@ class capture_guard {
     }
     if (made.captures) all.open.store(true);
   }
-  /// Takes out one that fits. False where none does.
+  /// Takes out one that fits. False if none does.
   template <class Fits>
   static bool take_out(Fits fits) noexcept {
     process_state& all = state();

@@ -92,7 +92,7 @@ class cuda_use {
     return wanted.is_worth_it;
   }
 
-  /// Of the libraries of the process; it ends where none came since the last search.
+  /// Of the libraries of the process; it ends if none came since the last search.
   static int look_at(dl_phdr_info* info, std::size_t, void* data) noexcept {
     auto& wanted = *static_cast<search*>(data);
     if (wanted.is_first && wanted.loads == info->dlpi_adds) return 1;

@@ -222,7 +222,7 @@ class launch_streams {
   }
 
   /// What is in the way: of the streams that have work, the one whose last launch is the oldest.
-  /// The legacy stream waits for others, so that it is named last. False where none is known.
+  /// The legacy stream waits for others, so that it is named last. False if none is known.
   bool find_busy(launch& oldest) noexcept {
     capture_guard::exclusive const alone(0);
     if (!alone) return false;

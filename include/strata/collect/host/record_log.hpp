@@ -573,7 +573,7 @@ class known_threads {
     return thread.ordinal;
   }
 
-  /// A session begins: the threads that ended before are no part of it. `for_each_living(sink)`
+  /// A session begins: the threads that ended before are not part of it. `for_each_living(sink)`
   /// hands the ordinals of the others to `sink`.
   template <class Living>
   void begin_session(Living for_each_living) noexcept {

@@ -185,7 +185,7 @@ struct recorder_state {
 
   span_log spans{clock, names, budget, session, step};
 
-  /// The range that the thread which drives the steps is in; the root where none is known.
+  /// The range that the thread which drives the steps is in; the root if none is known.
   std::uint32_t node_of_steps() const noexcept {
     thread_place const* const position = of_steps.load(memory_order_acquire);
     return position == nullptr ? root_node : position->seen_at(nodes.term());
