@@ -66,7 +66,7 @@ function lookOf(place) {
 /** Whether a range or one above it has the words of a filter. */
 const hasWords = (place, words) => titleOf(place).toLowerCase().includes(words);
 
-/** The same, if a filter makes the rows without its words pale. */
+/** The same; a filter makes places without its words pale. */
 const lookWith = (place, words) => words && !hasWords(place, words) ? "pale" : lookOf(place);
 
 /** What can be read on a range as a figure shows it. */

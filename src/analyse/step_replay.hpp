@@ -505,8 +505,7 @@ class step_replay {
   std::int64_t lag_of(replayed_call const& call) const noexcept {
     return scaled(call.lag, freed_part(call));
   }
-  /// The time since its call: if that uploads a graph, at least that of any launch to an idle
-  /// device.
+  /// From its call: if that uploads a graph, at least as from any launch to an idle device.
   std::int64_t call_lag_of(replayed_work const& work) const noexcept {
     replayed_call const& call = calls_[work.call];
     if (!call.of_graphs) return work.call_lag;

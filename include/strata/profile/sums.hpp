@@ -312,8 +312,7 @@ struct graph_kernel_sums {
   std::int64_t kernel_ns;
 };
 
-/// What a place in the tree and everything below it did together, which is not the sum of its
-/// parts.
+/// What a place in the tree and everything below it did together: not the sum of its parts.
 struct subtree_times {
   std::int64_t busy_ns = 0;     ///< at least one kernel or copy ran, on any device
   std::int64_t peak_bytes = 0;  ///< most device memory in use at one time
