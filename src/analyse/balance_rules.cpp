@@ -77,8 +77,8 @@ rule_result sm_imbalance(rule_context const& run) {
 
 rule_result memory_imbalance(rule_context const& run) {
   constexpr double uneven = 1.5;  // times the mean; chosen
-  // A slice of L2 gives three sectors a cycle, but of one line one (H200): where one slice has
-  // nearly all accesses, they are of few lines.
+  // A slice of L2 gives three sectors a cycle, but only one from the same line (H200): if one slice
+  // has nearly all accesses, they access few lines.
   constexpr double of_few_lines = 16.0;  // times the mean; chosen
   constexpr double slower_by_line = 3.0;
   return look_at_counted(

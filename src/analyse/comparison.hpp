@@ -34,9 +34,9 @@ struct compare_options {
   std::vector<accepted_regression> accepted;
 };
 
-/// A number that all profiles have of a range: the mean over the runs of a side. Amounts are of a
-/// step, as the mean of all recorded ones, the first with them; of the whole run without steps;
-/// counted ones of the steps that counted them.
+/// A number that all profiles have of a range: the mean over the runs of a side. Amounts are
+/// those of a step: the mean of all recorded steps, including the first. Without steps they are
+/// those of the whole run. Counted amounts are those of the steps that counted them.
 struct compared_column {
   std::string name;
   std::string unit;  ///< `ns`, `B` or what a counter has, such as `sectors`; of a number empty
@@ -74,7 +74,7 @@ enum class range_verdict {
 struct compared_range {
   std::string path;
   bool gpu = false;    ///< `before_ms` and `after_ms`: the GPU was busy for it; else host time
-  bool once = false;   ///< in no step: its times and amounts are of the whole run
+  bool once = false;   ///< in no step: its times and amounts cover the whole run
   std::string thread;  ///< the thread of its host time, if that drives no step: "thread loader"
   /// Milliseconds a step, without the first one; of the whole run without steps.
   double before_ms = 0;

@@ -26,8 +26,8 @@ inline constexpr double schedulers = 4.0;
 /// Source: FP32, FP64 and FP16 are the results a cycle of "Arithmetic Instructions" in the CUDA C++
 /// Programming Guide, an FMA as two. Tensor cores and L1 are those of NVIDIA's white papers (V100,
 /// Turing, A100, GA10x, Ada, H100, RTX Blackwell) and, for 7.2, 8.7, 10.x, 11.0 and 12.1, of data
-/// sheets of boards and modules, divided by SMs and clock. device_peaks_test has each line beside a
-/// board. Tensor rates are dense, and of sums in FP32 where the numbers are floating-point.
+/// sheets of boards and modules, divided by SMs and clock. device_peaks_test compares each line
+/// with a board. Tensor rates are dense, and of sums in FP32 where the numbers are floating-point.
 struct architecture_rates {
   std::uint32_t capability;  ///< as profile_device::capability()
   double fp32;               ///< FLOP, an FMA is two

@@ -16,8 +16,8 @@ namespace detail {
 // So two devices that each copy at 60 % of HBM are at 60 %, one that works while another idles is
 // not at half, and nothing has to be known of who shares what. `range_row::device_busy_ns` is that
 // sum of times; `gpu_busy_ns`, in which at least one device worked, is for shares of a step and for
-// idle time, and never stands below bytes of several devices. Where the devices that worked are of
-// different kinds, each needs its own roofs: what was counted is added up, so no roof is right for
+// idle time, and never stands below bytes of several devices. If the devices that worked differ
+// in kind, each needs its own roofs: what was counted is added up, so no roof is right for
 // the sum.
 
 /// The same of the device with a number; false where the driver did not describe it.

@@ -37,7 +37,7 @@ struct finding_evidence {
   std::string_view column;  ///< as in the CSV files, or of this analysis
   double value = 0.0;
   std::string_view unit;
-  std::string kernel = {};  ///< that it is of; "" is the whole range
+  std::string kernel = {};  ///< the kernel it concerns; "": the whole range
 };
 
 /// What of its range gets shorter without a finding.
@@ -71,7 +71,7 @@ struct finding_range {
   double cost_ns_per_step = 0.0;  ///< the most that could be gained in it
   finding_part part = finding_part::none;
   bool between = false;     ///< steps: no step gets shorter, but the time to the next one
-  std::string kernel = {};  ///< that it is of; "" is the whole range
+  std::string kernel = {};  ///< the kernel it concerns; "": the whole range
   double launches = 0.0;    ///< the part of its own launches that goes too, from 0 to 1
   /// What may go of its kernels' time at best, in ns of a step; 0 where no more than the cost may.
   double best_ns = 0.0;

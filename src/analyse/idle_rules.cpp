@@ -245,7 +245,7 @@ double cycles_of_pages(rule_context const& run, std::size_t row) noexcept {
   constexpr double most_use = 0.1;     // what waits so long uses nothing; chosen
   constexpr double most_mapped = 0.5;  // of the loads: host memory that the device maps; chosen
   range_limit const& load = run.load(row);
-  double const loaded = run.own(row, "global_load_bytes");  // NaN beside CUDA graphs
+  double const loaded = run.own(row, "global_load_bytes");  // NaN with CUDA graphs
   double const mapped = 32.0 * run.own_or_0(row, "l2_host_sectors");
   if (!load.units.are_whole() || load.fraction() >= most_use || mapped > most_mapped * loaded)
     return 0.0;

@@ -68,7 +68,7 @@ class row_finder {
       std::string const& name = first_run.tables().columns[i];
       if (!first_run.knows(*found[0], i)) continue;
       column_meaning const* const known = meaning_of(range_meanings, name);
-      // One that is not known is of a newer Strata.
+      // An unknown column comes from a newer Strata.
       column_sum const sum = known != nullptr ? known->sum : column_sum::amount;
       if (sum == column_sum::identity || (several && sum == column_sum::call)) continue;
       add_column(range, name, known != nullptr ? known->unit : ending_unit(name),

@@ -35,7 +35,7 @@ struct rank_collective_row {
   /// with one communicator of all that took part where its size is not known; NaN where the bytes
   /// are not known. Units: bytes a second.
   double bus_bytes_per_s = std::numeric_limits<double>::quiet_NaN();
-  /// The most that this link moves; NaN where the communicator is not known, ranks are of several
+  /// The most that this link moves; NaN where the communicator is not known, ranks run on several
   /// hosts or the device does not tell.
   double link_bytes_per_s = std::numeric_limits<double>::quiet_NaN();
 };

@@ -74,7 +74,7 @@ struct run_range {
   std::vector<run_row const*> rows;
   /// By counter set of the run, what was counted of its rows.
   std::vector<std::vector<run_counts const*>> counted;
-  bool once = false;                       ///< outside of steps: its amounts are of the whole run
+  bool once = false;                       ///< outside of steps: its amounts cover the whole run
   range_in_step const* in_step = nullptr;  ///< as reports have it; null: sums tell it
 };
 

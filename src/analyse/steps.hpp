@@ -174,7 +174,7 @@ struct step_analysis : steps_summary {
   vec<stream_time> streams;          ///< the busiest first
   vec<device_time> devices;          ///< that ran kernels, the busiest first
 
-  /// What the amounts are of, in sentences.
+  /// The name of the time that the amounts cover, in sentences.
   char const* whole() const noexcept {
     return !from_steps ? "run" : between_ns > 0.0 ? "period" : "step";
   }

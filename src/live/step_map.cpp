@@ -112,8 +112,8 @@ class mapper {
   /// A step looks like its map where what was sampled follows what the map has, as far as this.
   static constexpr double least_likeness = 0.7;     // chosen
   static constexpr std::int64_t least_samples = 6;  // chosen; of fewer any place looks alike
-  /// A group stays apart whose interval is this part of its value at most, or that is this part of
-  /// all.
+  /// A group stays separate if its interval is at most this part of its value, or if it is at
+  /// most this part of all.
   static constexpr double wide_part = 0.5;  // chosen
   static constexpr double little = 0.01;    // chosen
 

@@ -89,7 +89,7 @@ constexpr double heads_in_memory(layer const& l, pass const& p) noexcept {
   return l.latent > 0 ? (p.absorbed ? 1 : l.heads) : l.kv_heads;
 }
 
-/// Weights of one product, and the others (biases, norms) beside them.
+/// Weights of one product, and its other parameters (biases, norms).
 struct weights {
   double large = 0;
   double others = 0;

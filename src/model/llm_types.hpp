@@ -24,7 +24,7 @@ struct storage {
 };
 
 /// Storage types by their names in ggml. Source of the blocks: the structures `block_*` of ggml's
-/// `ggml-common.h`; beside each row its fields, where h is a 16-bit float.
+/// `ggml-common.h`; next to each row its fields, where h is a 16-bit float.
 inline constexpr storage storages[] = {
     {"f64", 1, 8},        {"f32", 1, 4}, {"f16", 1, 2},
     {"bf16", 1, 2},       {"fp8", 1, 1},  // E4M3 and E5M2; no type of ggml
@@ -129,8 +129,8 @@ struct layer {
   // MLA (DeepSeek-V2, arXiv 2405.04434, 2.1): the cache holds `latent` + `rotated` numbers a token.
   double query_latent = 0;  ///< rank of the queries' projection; 0: a full one
   double latent = 0;        ///< rank of keys and values; 0: no MLA
-  // Sparse attention (DeepSeek-V4, V3.2): beside the window, one key for each `compression` tokens,
-  // of which an indexer chooses `selected`; 0: none, all.
+  // Sparse attention (DeepSeek-V4, V3.2): in addition to the window, one key for each `compression`
+  // tokens, of which an indexer chooses `selected`; 0: none, all.
   double compression = 0;
   double selected = 0;
   double index_heads = 0;

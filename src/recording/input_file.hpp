@@ -24,7 +24,7 @@
 STRATA_BEGIN
 namespace detail {
 
-/// What a file seems to be, by its first bytes; empty where they are of no known kind.
+/// What a file seems to be, by its first bytes; empty if they match no known kind.
 inline std::string_view kind_of_file(std::string_view begin) noexcept {
   struct known_kind {
     std::string_view begin;

@@ -59,7 +59,7 @@ inline constexpr evidence_column evidence_columns[] = {
 /// A value that a finding rests on, as every output shows it.
 struct evidence_view {
   std::string path;
-  std::string kernel;  ///< whose value it is; "": of the whole range
+  std::string kernel;  ///< the kernel it concerns; "": the whole range
   std::string label;   ///< "mlp (gelu)": the range's path or "(whole step)", and the kernel
   std::string_view column;
   double value = 0.0;

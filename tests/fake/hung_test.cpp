@@ -1,5 +1,5 @@
-// A GPU that never ends a kernel keeps no program from its end: each state with each way, beside
-// the same without Strata, whichever calls block.
+// A GPU that never ends a kernel keeps no program from ending: each state and each way to end,
+// compared with the same without Strata, whichever calls block.
 #include "../sanitizers.hpp"
 #include "../unit/process/child.hpp"
 

@@ -1,5 +1,5 @@
 // A CUDA program without Strata, for the library of tools/inject. With INJECTED_RANGES=1 it
-// includes range.hpp alone, with 2 the light strata.hpp, with or without an implementation beside
+// includes range.hpp alone, with 2 the light strata.hpp, with or without an implementation next to
 // it, with 3 its ranges and steps are in a unit of C. It links none of the stand-ins:
 // FAKE_CUDA_FILE and FAKE_CUPTI_FILE name them. Arguments are done in order:
 //   init              cuInit                     context       makes a context
@@ -117,7 +117,7 @@ void child() {
   std::printf("child %d\n", status);
 }
 
-// What NCCL hands to a profiler plugin, written down once more beside what the plugin expects:
+// What NCCL hands to a profiler plugin, written independently of what the plugin expects:
 // nccl_profiler.h of NCCL 2.32, with what version 7 has behind a collective.
 template <class Type>
 struct nccl_event {

@@ -485,7 +485,7 @@ TEST_CASE("a call beside a capture waits for work that shows that it was not cap
   call.record.end = 100;
   auto const waits = [&] { return call.waits(200, 50); };
   CHECK_FALSE(waits());
-  CHECK(call.waits(99, 50));  // it ended after what the piece is of
+  CHECK(call.waits(99, 50));  // it ended after the time of the piece
   call.record.flags = driver_call_record::in_capture;
   CHECK(waits());
   CHECK_FALSE(call.waits(200, 100));

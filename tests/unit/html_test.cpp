@@ -72,7 +72,7 @@ gpt2_sample with_hostile_names() {
   return s;
 }
 
-/// A run whose recording took so much of its steps' idle time.
+/// A run whose recording took this part of its steps' idle time.
 profile slowed_by_recording(double part) {
   profile made = report_test::gpu_sample().source;
   steps_summary const steps = page_tables(made).input().steps;

@@ -470,7 +470,7 @@ struct expected_sums {
 };
 
 /// Random records of all kinds, some of them with a defect, on streams that do one thing after the
-/// other, but for the nodes of a graph, which run beside each other; delivered in any order, while
+/// other, but for the nodes of a graph, which run concurrently; delivered in any order, while
 /// the clock is set back and forth.
 class random_run {
  public:
@@ -793,7 +793,7 @@ void check_random_run(std::uint32_t seed, std::uint64_t records) {
   detail::text_writer out(text);
   write_json(out, tables.input());
   out.flush();
-  // Nodes of a graph are a part of all work, and run beside each other.
+  // Nodes of a graph are a part of all work, and run concurrently.
   std::int64_t const most = 2 * span * random_run::streams;
   check_times(nlohmann::json::parse(text), most);
   for (auto const write : {write_ranges_csv, write_kernels_csv, write_memory_csv}) {

@@ -72,7 +72,7 @@ inline std::string path_below(std::string const& above, path_end const& above_en
 /// table of names, and beyond that of places in the tree.
 inline constexpr std::string_view stand_ins[] = {deeper_ranges, other_names, other_ranges};
 
-/// Whether a name is no range's, but stands for many.
+/// Whether a name stands for many ranges.
 inline bool is_stand_in(std::string_view name) noexcept {
   for (std::string_view const stand_in : stand_ins)
     if (name == stand_in) return true;

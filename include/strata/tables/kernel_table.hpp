@@ -339,8 +339,8 @@ struct kernel_counter_table {
   }
 };
 
-/// The counted values of single kernels by the rows of their table; rates are of the steps that
-/// `steps` is made of.
+/// The counted values of single kernels by the rows of their table; rates are those of the steps
+/// in `steps`.
 /// Cost: O(rows x metrics).
 inline kernel_counter_table make_kernel_counter_table(profile const& source, call_tree const& tree,
                                                       vec<kernel_row> const& rows,

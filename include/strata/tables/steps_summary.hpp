@@ -163,7 +163,7 @@ struct mean_work {
 };
 
 /// Amounts of the rows of a tree in a mean step. The whole, and a range around steps, have those of
-/// what lies below them in steps: what they do outside is of another kind.
+/// what lies below them in steps: what they do outside differs in kind.
 class step_amounts {
  public:
   step_amounts(vec<range_row> const& rows, steps_summary const& steps)

@@ -465,7 +465,7 @@ class activity_store {
     if (joined != join_result::left_out) fresh_.add(made);
     waiting.push_back(made);
   }
-  /// An allocation or release whose time cannot be has that of its call, which is the same. Where
+  /// An allocation or release with an impossible time takes the time of its call, the same. Where
   /// that is not known yet the record keeps its place among others: it comes now.
   void check_time(strata::memory_record& made) noexcept {
     record_clock const& clock = translator_.clock();

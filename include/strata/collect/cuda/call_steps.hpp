@@ -424,8 +424,8 @@ class call_steps {
     change_step(self, &self, driver, change);
   }
 
-  /// A thread may stop to launch without an end of its own. Others' steps that pass meanwhile say
-  /// so; one that waits for its turn on a processor comes back sooner.
+  /// A thread may stop launching without ending. Other threads' steps in that time show it; a
+  /// thread that waits for a processor comes back sooner.
   static bool stands_still(lane& self, lane const& driver) noexcept {
     constexpr std::uint32_t max_steps = 16;
     constexpr std::int64_t longest_ns = 100'000'000;
