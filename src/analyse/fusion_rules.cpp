@@ -258,7 +258,7 @@ class chain_finder {
       bool const is_most = after.reads <= most_ratio * before.writes;
       return is_read && is_most ? follows::reads : follows::no;
     }
-    // Beside a kernel whose name says what it does, one whose name does not may do anything.
+    // Next to a kernel with a known name, a kernel with an unknown name may do anything.
     bool const are_named = is_named(one) == is_named(other);
     if (!are_named && !(is_of_memory_[one.row] && is_of_memory_[other.row])) return follows::no;
     if (kinds_[one.kernel] == kernel_class::reduce) return follows::apart;

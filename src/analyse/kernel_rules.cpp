@@ -544,8 +544,8 @@ rule_result tail_wave(rule_context const& run) {
 namespace {
 
 /// The time of a waiting kernel once registers (or shared memory) no longer limit its blocks. It
-/// has fewer waves, each as long as now. Beside the waits the busiest unit needs its own time; the
-/// longer the waits, the more of that they hide. Units: ns.
+/// has fewer waves, each as long as now. In addition to the waits, the busiest unit needs its own
+/// time; the longer the waits, the more of that they hide. Units: ns.
 /// Source: balanced job bounds (Zahorjan, Sevcik, Eager and Galler, 1982).
 double ns_without_limit(rule_context const& run, std::size_t row, kernel_row kernel,
                         bool by_registers) {

@@ -1028,7 +1028,7 @@ TEST_CASE("device-copy: copies within the GPU and fills, where no kernel runs") 
   CHECK(filled.findings()[0].advice.find("fill once") == 0);
   answer(with(copy_kind::set, 5 * us).made).is_silent();
   CHECK(answer(with(copy_kind::peer, 600 * us).made).find("device-copy") == nullptr);
-  // Beside a kernel it costs nothing.
+  // While a kernel runs it costs nothing.
   program hidden;
   hidden.run(8, [&] {
     hidden.in(hidden.attention, [&](std::uint32_t at) { hidden.kernel_of(at, 1000 * us); });

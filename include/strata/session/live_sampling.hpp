@@ -246,7 +246,7 @@ class live_sampling : uncopied {
     close();
   }
 
-  /// Beside a capture or a graph call CUPTI is left alone, and its object stays.
+  /// During a capture or a graph call CUPTI is left alone, and its object stays.
   void close() noexcept {
     cupti_presence::use const here(presence());
     capture_guard::exclusive const alone(capture_guard::short_patience);
