@@ -407,7 +407,7 @@ std::string read_profile_json(std::string_view text, run_tables& made) {
     auto const end =
         text.begin() + static_cast<std::ptrdiff_t>(std::min(reader.position, text.size()));
     auto const line = 1 + std::count(text.begin(), end, '\n');
-    problem = "It is no JSON: line " + std::to_string(line) +
+    problem = "It is not valid JSON: line " + std::to_string(line) +
               (reader.expected.empty() ? ": the text is damaged."
                                        : ": " + reader.expected + " was expected.");
   } else {

@@ -212,7 +212,7 @@ std::string other_device(strata::rank_comparison const& made) {
     if (row.device == last.device || (!others.empty() && row.device != others)) return {};
     others = row.device;
   }
-  return "; its GPU is another, " + last.device + " beside " + others;
+  return "; it has another GPU, " + last.device + " instead of " + others;
 }
 
 /// Where the last rank has its extra time.
@@ -251,7 +251,7 @@ std::string undecided_by(strata::rank_comparison const& made) {
            "), so record fewer steps, or with larger buffers= and log=";
   return std::to_string(made.steps) + (made.steps == 1 ? " step is" : " steps are") +
          " too few to tell, record " + std::to_string(strata::fewest_rank_steps) +
-         " or more beside the first";
+         " or more after the first";
 }
 
 std::string answer_of(strata::rank_comparison const& made) {

@@ -270,7 +270,7 @@ inline constexpr loss_kind loss_kinds[] = {
     STRATA_DETAIL_LOSS(work_unfinished, "calls whose GPU work had not ended at the end",
                        "Their GPU time is missing. Where the GPU was only slow, wait longer for it "
                        "with drain= (ms)."),
-    STRATA_DETAIL_LOSS(records_refused, "records of the recording whose times cannot be",
+    STRATA_DETAIL_LOSS(records_refused, "records of the recording with impossible times",
                        "They are missing in the trace. Record the program again.")};
 #undef STRATA_DETAIL_LOSS
 #undef STRATA_DETAIL_LOSS_AS

@@ -311,7 +311,8 @@ inline constexpr finding_rule finding_rules[] = {
      "look at the slow calls in the trace: locks, page faults, other processes", deciding::nothing,
      &varying_calls, finding_part::none},
     {"preempted", "threads that take the CPU of the steps",
-     "leave the thread of the steps a CPU: fewer threads than CPUs, no other program beside it, "
+     "leave the thread of the steps a CPU: fewer threads than CPUs, no other program at the same "
+     "time, "
      "taskset or a cgroup",
      deciding::nothing, &preempted, finding_part::none},
     {"host-waits", "waits of the host",

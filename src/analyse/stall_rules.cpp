@@ -37,7 +37,7 @@ std::string stall_clause(stall_share const& most) {
 std::string use_clause(range_limit const& load) {
   std::string const unit(load.roof);
   if (load.fraction() >= latency_use)
-    return "Latency beside " + unit + ", which is at " + load.use_text();
+    return "Latency together with " + unit + ", which is at " + load.use_text();
   return "No hardware limit is reached: " + unit + " is used most, at " + load.percent_text();
 }
 

@@ -232,7 +232,7 @@ rule_result steps_drift(rule_context const& run) {
       cost, (grows ? "Steps grow over the run: " : "Steps get shorter over the run: ") +
                 time_text(early) + " in its first third, " + time_text(late) + " in its last" +
                 later.cpu_of_drift(third, late / early, late - early));
-  if (shrinks) seen.advice = "leave out what warms up with warmup=: the mean step is of both";
+  if (shrinks) seen.advice = "leave out the warm-up with warmup=: the mean step contains both";
   seen.prove("first_third_ns", early, "ns");
   seen.prove("last_third_ns", late, "ns");
   return one_candidate(std::move(seen));

@@ -269,7 +269,7 @@ TEST_CASE(
   CHECK(
       has_problem(p,
                   "step=graph: 26 steps, begun by one graph, with 65 % of 40 launches of graphs; 2 "
-                  "graphs in turn: the steps speak of these alone"));
+                  "graphs in turn: the steps cover only these"));
 }
 
 TEST_CASE("step=graph: without graphs it says so") {

@@ -150,7 +150,7 @@ TEST_CASE("ranges of other threads are not counted, and the table says why they 
   CHECK(c.self("main/child", hbm_read) == 64);
   CHECK(c.total("main", hbm_read) == 64);
   CHECK(c.empty("worker", hbm_read));
-  CHECK(fake::says(c.note("worker", hbm_read), "its work is of another thread"));
+  CHECK(fake::says(c.note("worker", hbm_read), "another thread launched its work"));
 }
 
 TEST_CASE("what another thread runs meanwhile is in the range that the device counts") {

@@ -228,7 +228,7 @@ struct graph_program : counting {
   int first_graph = 0;  ///< the step that launches it first
 };
 
-std::string const because = "left out beside CUDA graphs: ";
+std::string const because = "left out because of CUDA graphs: ";
 
 }  // namespace
 
@@ -237,7 +237,7 @@ TEST_CASE("instrumented counters are left out in a program with graphs, the othe
   s.run(4);
   profile const& p = s.profile();
   fake::one_problem(p,
-                    "counters: beside CUDA graphs, counters that instrument kernels are left out: "
+                    "counters: with CUDA graphs, counters that instrument kernels are left out: "
                     "smsp__sass_inst_executed.sum; switch graphs off to count it");
   CHECK(p.counters().passes == 1);
   CHECK(p.counters().passes_done == 1);

@@ -112,7 +112,7 @@ TEST_CASE("beside work that waits for the program nothing is counted by instrume
         CHECK(says(p.problems[0], "counters=hbm or counters=limits"));
         counted const c(p);
         CHECK(c.empty("plain", sass));
-        CHECK(says(c.note("plain", sass), "left out beside "));
+        CHECK(says(c.note("plain", sass), "left out because of "));
         if (request != sass) CHECK(c.self("plain", hbm_read) == 64);
       }
     }
@@ -142,7 +142,7 @@ TEST_CASE("kernels of collectives are not instrumented, though they end at once"
     CAPTURE(problems_of(p));
     REQUIRE(p.problems.size() == 1);
     CHECK(says(p.problems[0],
-               "beside kernels of collectives in reduce, counters that instrument kernels"));
+               "with kernels of collectives in reduce, counters that instrument kernels"));
     counted const c(p);
     CHECK(c.empty("plain", sass));
     CHECK(c.self("plain", hbm_read) == 64);
@@ -153,7 +153,7 @@ TEST_CASE("kernels of collectives are not instrumented, though they end at once"
 TEST_CASE("what makes the stream wait is named") {
   counting s(sass, "drain=60");
   run_steps(4, [] { step(of_memory[0]); });
-  fake::one_problem(s.profile(), "counters: beside cuStreamWaitValue32_v2 in waits, ");
+  fake::one_problem(s.profile(), "counters: with cuStreamWaitValue32_v2 in waits, ");
 }
 
 TEST_CASE("counters that instrument nothing are counted beside work that waits") {

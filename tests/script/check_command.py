@@ -66,7 +66,7 @@ told = ran(2, "report", recordings[0], "--formats", "csv", "--out", "/proc/no")
 that("choose another place with --out DIRECTORY;" in told.stderr and "STRATA=" not in told.stderr + told.stdout, f"--out: {told.stderr}")
 
 that(ran(2, "report", recordings[0], "--formats", "none+html").stderr
-     == "strata report: --formats none+html: in \"formats=none+html\" none is ignored: it stands by itself.\n", "none and more")
+     == "strata report: --formats none+html: in \"formats=none+html\" none is ignored: it cannot be combined with others.\n", "none and more")
 that(ran(2, "compare", "--factors", ",", *same).stderr.endswith("--factors: It takes columns, such as kernels,gpu_busy_ns.\n"), "no column")
 that(ran(2, "compare", "--accepted", ".", *same).stderr == "strata compare: .: It is a directory: name a file of lines.\n", "a folder of lines")
 

@@ -137,7 +137,7 @@ says(usage, "Exit code: 0 no regression, 1 a regression")
 if usage.stderr or compared(0, a, "-h").stdout != usage.stdout:
     failures.append("--help is not on stdout")
 says(compared(2, a, "missing.json"), "missing.json: It cannot be opened: No such file or directory" + UNREAD)
-says(compared(2, written("cut.json", golden.read_text(encoding="utf-8")[:3000]), a), "cut.json: It is no JSON: line ")
+says(compared(2, written("cut.json", golden.read_text(encoding="utf-8")[:3000]), a), "cut.json: It is not valid JSON: line ")
 says(compared(2, a, root / "tests/unit/golden/trace_cpu.json"), "It is no profile of Strata")
 other = copy.deepcopy(before)
 for row in other["ranges"][1:]:

@@ -91,7 +91,7 @@ that("\nand 2 ranks that are less late\n" in told, told)
 that(sum(row["times_last"] for row in json.loads(pathlib.Path("even.json").read_text())["ranks"]) == 9, "not one rank is last in each step")
 few = made("few", 2, 4, 1, 1, 30000)
 told = ranks(3, few).stdout
-that(told.startswith("Undecided: 3 steps are too few to tell, record 5 or more beside the first; rank 1 is last in 3 of 3 steps, by "), told)
+that(told.startswith("Undecided: 3 steps are too few to tell, record 5 or more after the first; rank 1 is last in 3 of 3 steps, by "), told)
 
 # A rank whose GPU does nothing more, but which comes late all the same: its host.
 def come_late(rank, profile):

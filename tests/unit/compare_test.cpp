@@ -169,14 +169,14 @@ TEST_CASE("what is no JSON is refused with its line") {
     CAPTURE(std::string(text));
     run_tables file;
     std::string const problem = tools::read_profile_json(text, file);
-    CHECK(problem.substr(0, 20) == "It is no JSON: line ");
+    CHECK(problem.substr(0, 27) == "It is not valid JSON: line ");
     CHECK(problem.back() == '.');
   }
   run_tables file;
   CHECK(tools::read_profile_json("{\n\"a\": 1,\n}", file) ==
-        "It is no JSON: line 3: string literal was expected.");
+        "It is not valid JSON: line 3: string literal was expected.");
   CHECK(tools::read_profile_json(std::string(100000, '['), file) ==
-        "It is no JSON: line 1: less nesting was expected.");
+        "It is not valid JSON: line 1: less nesting was expected.");
   CHECK(
       tools::read_profile_json(std::string(64, '[') + std::string(64, ']'), file) ==
       "It is no profile of Strata, whose schema.name is strata.profile: formats=json writes one.");
@@ -268,7 +268,7 @@ TEST_CASE("foreign and newer files are named") {
   CHECK(tools::read_profile_json(R"({"schema":{"name":"strata.profile","version":1}})", file) ==
         "It has no ranges: the file is not whole.");
   CHECK(tools::read_profile_json("{", file) ==
-        "It is no JSON: line 1: string literal was expected.");
+        "It is not valid JSON: line 1: string literal was expected.");
 }
 
 TEST_CASE("a profile beside itself has not changed") {

@@ -276,7 +276,7 @@ TEST_CASE("what the chip lacks is said, and nothing is invented") {
   CHECK(set.absent[0].reason ==
         "this chip lacks lts__t_sectors_lookup_hit.sum, lts__t_sectors_lookup_miss.sum");
   CHECK(set.absent[1].reason == "this chip lacks l1tex__t_bytes.sum");
-  CHECK(set.absent[3].reason == "this chip lacks dram__bytes_read.sum and what could stand in");
+  CHECK(set.absent[3].reason == "this chip lacks dram__bytes_read.sum and any alternative");
 
   // Optional inputs count as nothing, but all of them missing is no value.
   set = resolve_metrics({"tensor_flop"}, [](std::string const& name) {

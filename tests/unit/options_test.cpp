@@ -178,7 +178,7 @@ TEST_CASE("live uses nothing else of CUPTI, unless a trace is asked for") {
   }
   for (std::string const apart : {"host,live", "live,host", "trace,live,host"}) {
     CAPTURE(apart);
-    CHECK(has(bad(apart, &chosen), "\"live\" is ignored beside host"));
+    CHECK(has(bad(apart, &chosen), "\"live\" is ignored with host"));
     CHECK_FALSE(chosen.live);
     CHECK_FALSE(chosen.trace);
   }
@@ -244,7 +244,7 @@ TEST_CASE("formats") {
   CHECK(chosen.table);
   CHECK(has(bad("formats"), "formats"));
   CHECK(bad("formats=none+table", &chosen) ==
-        "STRATA: in \"formats=none+table\" none is ignored: it stands by itself.");
+        "STRATA: in \"formats=none+table\" none is ignored: it cannot be combined with others.");
   CHECK(chosen.table);
   CHECK_FALSE(chosen.csv);
 }

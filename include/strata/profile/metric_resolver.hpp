@@ -173,7 +173,7 @@ class metric_resolver {
       reason += name;
     }
     bool const choices = entry.formula().find('|') != std::string_view::npos;
-    return reason + (choices ? " and what could stand in" : "");
+    return reason + (choices ? " and any alternative" : "");
   }
 
   /// The CUPTI names that the first alternative lacks, in itself or in what it is derived from.

@@ -126,7 +126,7 @@ class device_patience {
                             << patience_ns().load() / 1'000'000 << " ms (drain=) after the end of "
                             << hang_finder::path_now(static_cast<std::uint32_t>(node))
                             << ", so no range waited for it from then on: raise drain=, or leave "
-                               "sync=1 out beside work that does not end"};
+                               "sync=1 out if work does not end"};
   }
 
  private:

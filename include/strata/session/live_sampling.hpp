@@ -151,7 +151,7 @@ class live_sampling : uncopied {
     if (own_.energy.failures() != 0)
       problems.emplace_back(errc::limit, sentence("live: the energy of the GPU could not be read ")
                                              << own_.energy.failures()
-                                             << " times: its values are of longer times");
+                                             << " times: its values cover longer intervals");
     counter_set& set = target.add_counters(counter_set::live);
     describe(set);
     set.about = target.samples.about;

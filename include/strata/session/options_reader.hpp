@@ -28,7 +28,7 @@ class options_reader {
     if (options_->live && asks_for_host_ && !options_->trace) {
       options_->live = false;
       problems_->push_back(
-          "STRATA: \"live\" is ignored beside host, which uses neither the driver nor CUPTI: leave "
+          "STRATA: \"live\" is ignored with host, which uses neither the driver nor CUPTI: leave "
           "one of the two out.");
     }
     if (is_given && known_ + unknown_ == 0) {
@@ -268,7 +268,8 @@ class options_reader {
     }
     if (none && chosen != 0)
       problems_->push_back(sentence("STRATA: in \"formats=")
-                           << quoted(given.value) << "\" none is ignored: it stands by itself.");
+                           << quoted(given.value)
+                           << "\" none is ignored: it cannot be combined with others.");
     if (any_known) {
       set_flags(report_formats, chosen);
     } else if (given.value.find_first_not_of("+ \t") == given.value.npos) {

@@ -42,13 +42,13 @@ class schedule {
     bool const others = wanted.skip != 0 || wanted.repeat != 1;
     if (!wanted.trigger.empty() && (others || wanted.every != 0))
       return {errc::bad_argument,
-              "every=, skip= and repeat= are ignored beside trigger=, which takes a window of "
+              "every=, skip= and repeat= are ignored with trigger=, which takes a window of "
               "warmup + active steps each time that its file is touched"};
     if (wanted.attach_in_window && wanted.trace && !wanted.attaches_in_windows())
       return {
           errc::bad_argument,
           wanted.nvtx_in() || wanted.steps_are_calls()
-              ? "attach=window is ignored beside nvtx=in, step=graph, step=sync and step=auto, "
+              ? "attach=window is ignored with nvtx=in, step=graph, step=sync and step=auto, "
                 "which need CUPTI before the program's first call"
               : "attach=window is ignored: there are no windows; add trigger=, every=, or skip= "
                 "and active="};
@@ -61,7 +61,7 @@ class schedule {
               "every= nor trigger= asks for windows"};
     if (wanted.every != 0 && others)
       return {errc::bad_argument,
-              "skip= and repeat= are ignored beside every=, which places its windows by itself and "
+              "skip= and repeat= are ignored with every=, which places its windows by itself and "
               "continues until the program ends"};
     std::uint64_t const kept = steps_of_window(wanted);
     if (wanted.every != 0 && wanted.every < kept)
@@ -257,7 +257,7 @@ inline std::string describe_call_steps(std::string_view step, call_steps_seen co
 inline status doubtful_call_steps(std::string_view step, call_steps_seen const& seen) {
   if (2 * seen.in_steps >= seen.launches && seen.found <= 1) return {};
   return {errc::limit, describe_call_steps(step, seen) +
-                           ": the steps speak of these alone; step=NAME names others"};
+                           ": the steps cover only these; choose others with step=NAME"};
 }
 
 /// `step=graph`, `sync` or `auto` where the program says itself what its steps are.

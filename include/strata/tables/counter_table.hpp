@@ -291,7 +291,7 @@ class counter_table_builder {
       }
       if (std::string why = why_left_out(from); !why.empty()) return why;
       if (!from.counters.empty() || !from.uncounted.empty()) {
-        return "not counted: its work is of another thread, or was not there in the counted steps";
+        return "not counted: another thread launched its work, or it did not run in counted steps";
       }
     }
     if (from.time && self) return "GPU busy time is known only with the ranges below";
@@ -397,7 +397,7 @@ class counter_table_builder {
       if (covered < 0.995 * all && metric.method == counter_method::sampled)
         add(sentence("scaled: ") << human_percent(covered, all) << " % of its work was sampled");
       if (shared > 0.005 * all)
-        add(sentence("shared: other ranges' work ran beside ")
+        add(sentence("shared: other ranges' work ran during ")
             << human_percent(smaller(shared, all), all) << " % of it");
       return text;
     }

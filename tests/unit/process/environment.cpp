@@ -89,7 +89,7 @@ TEST_CASE("only= that matches nothing: sentences, and no empty table") {
 }
 
 TEST_CASE("keys that have no effect beside every=: a sentence") {
-  char const* const ignored = "skip= and repeat= are ignored beside every=";
+  char const* const ignored = "skip= and repeat= are ignored with every=";
   for (char const* more : {",skip=1", ",repeat=2"})
     CHECK(has(scenario("steps", std::string("host,formats=table,every=2") + more).err, ignored));
   CHECK_FALSE(has(scenario("steps", "host,formats=table,every=2,warmup=1").err, ignored));

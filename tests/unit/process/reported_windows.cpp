@@ -379,11 +379,11 @@ TEST_CASE("what cannot be combined with trigger= is ignored, with a sentence") {
     ending const e = run({program("server"), folder / "now", "3"},
                          {"STRATA=" + common + ",trigger=" + folder / "now," + key});
     CAPTURE(e.err);
-    CHECK(count_of(e.err, "every=, skip= and repeat= are ignored beside trigger=") == 1);
+    CHECK(count_of(e.err, "every=, skip= and repeat= are ignored with trigger=") == 1);
   }
   ending const never = run({program("scenarios"), "steps"},
                            {"STRATA=" + common + ",every=5,trigger=" + folder / "now-and-then"});
-  CHECK(count_of(never.err, "every=, skip= and repeat= are ignored beside trigger=") == 1);
+  CHECK(count_of(never.err, "every=, skip= and repeat= are ignored with trigger=") == 1);
   CHECK(has(never.err, "nothing is reported: nobody touched"));
 }
 

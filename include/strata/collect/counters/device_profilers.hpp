@@ -424,14 +424,14 @@ struct pass_plan {
       passes += configs.back().passes();
       for (std::string const& name : configs.back().names()) {
         if (!instruments_kernels(name)) continue;
-        left_out.push_back({name, sentence("left out beside ")
+        left_out.push_back({name, sentence("left out because of ")
                                       << why.beside << ": " << name << " instruments kernels; "
                                       << why.advice});
       }
     }
     if (passes != 0)
       problems.emplace_back(errc::not_supported,
-                            sentence("counters: beside ")
+                            sentence("counters: with ")
                                 << why.beside << ", counters that instrument kernels are left out: "
                                 << shortened(lost_keys()) << "; " << why.advice);
     return passes;
