@@ -13,14 +13,11 @@
 #include "recording/recording.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <future>
 #include <map>
 #include <set>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -69,29 +66,6 @@ std::string read_run(std::string const& path, strata::rank_run& run) {
   return {};
 }
 
-/// A rank that is read, and its file.
-struct read_rank {
-  std::string file;
-  std::size_t argument = 0;  ///< the path of the command line that it is in
-  strata::rank_run run = {};
-  std::string problem = {};  ///< why it cannot be read; nothing where it is
-};
-
-/// Reads files, several at once.
-void read_all(std::vector<read_rank>& files) {
-  constexpr std::size_t most = 4;  // chosen: each has a recording in memory
-  std::atomic<std::size_t> next{0};
-  auto const read_on = [&files, &next] {
-    for (std::size_t i = next++; i < files.size(); i = next++)
-      files[i].problem = read_run(files[i].file, files[i].run);
-  };
-  std::size_t const readers = std::min<std::size_t>(most, std::thread::hardware_concurrency());
-  std::vector<std::future<void>> others;  // one that gets no thread finds nothing left to read
-  while (others.size() + 1 < std::min(readers, files.size())) others.push_back(std::async(read_on));
-  read_on();
-  for (std::future<void>& other : others) other.get();
-}
-
 /// Why this is no rank with steps; nothing where it is one.
 std::string flaw_of(strata::rank_run const& run) {
   if (run.rank < 0) return "It has no rank: MPI, torchrun and Slurm give one, and so does RANK=N.";
@@ -129,6 +103,13 @@ struct dead_rank {
   std::int32_t rank;
   std::string left;           ///< the file or folder that it left behind
   std::int64_t began_at = 0;  ///< since 1970; 0: not known
+};
+
+/// A rank that was read, and its file.
+struct read_rank {
+  std::string file;
+  strata::rank_run run;
+  std::size_t argument = 0;  ///< the path of the command line that it is in
 };
 
 /// Whether a file is the recording of a program that did not end.
@@ -597,35 +578,32 @@ class ranks_command final : public subcommand {
   }
   /// Reads all ranks, in their order. Errors: a line on stderr, and false.
   bool read_runs() {
-    std::vector<read_rank> files;
-    std::string without_files;  // the first path that has none
-    for (std::size_t argument = 0; argument < paths_.size() && without_files.empty(); ++argument) {
-      std::string const& path = paths_[argument];
-      auto const found = profiles_in(path, file_names());
-      for (std::string const& file : found) files.push_back({file, argument});
-      if (!found.empty()) continue;
-      if (paths_.size() > 1 && rank_of_folder(path) >= 0)
-        lists_.dead.push_back({rank_of_folder(path), path, 0});
-      else if (folders_of_ranks(path).empty())
-        without_files = path;
-    }
-    read_all(files);
     std::vector<read_rank> read;
-    for (read_rank& each : files) {
-      std::string const problem = each.problem.empty() ? flaw_of(each.run) : each.problem;
-      std::int32_t const rank = rank_of_folder(folder_of(each.file));
-      bool const is_short = !problem.empty() || each.run.recorded_steps < 2;
-      if (is_short && is_unfinished(each.file) && rank >= 0)
-        lists_.dead.push_back({rank, each.file, each.run.began_at});
-      else if (!problem.empty())
-        return refuse_run(each.file, problem);
-      else
-        read.push_back(std::move(each));
+    for (std::size_t argument = 0; argument < paths_.size(); ++argument) {
+      std::string const& path = paths_[argument];
+      auto const files = profiles_in(path, file_names());
+      if (files.empty() && paths_.size() > 1 && rank_of_folder(path) >= 0) {
+        lists_.dead.push_back({rank_of_folder(path), path, 0});
+        continue;
+      }
+      if (files.empty() && folders_of_ranks(path).empty())
+        return refuse_run(path,
+                          "Neither the folder nor a folder in it has a profile.strata or "
+                          "profile.json: give the out= of the run.");
+      for (std::string const& file : files) {
+        strata::rank_run run;
+        std::string problem = read_run(file, run);
+        if (problem.empty()) problem = flaw_of(run);
+        std::int32_t const rank = rank_of_folder(folder_of(file));
+        bool const is_short = !problem.empty() || run.recorded_steps < 2;
+        if (is_short && is_unfinished(file) && rank >= 0) {
+          lists_.dead.push_back({rank, file, run.began_at});
+          continue;
+        }
+        if (!problem.empty()) return refuse_run(file, problem);
+        read.push_back({file, std::move(run), argument});
+      }
     }
-    if (!without_files.empty())
-      return refuse_run(without_files,
-                        "Neither the folder nor a folder in it has a profile.strata or "
-                        "profile.json: give the out= of the run.");
     keep_newest(read);
     find_dead(read);
     if (read.empty())

@@ -36,7 +36,8 @@ function collectiveColumns({rows, link_bytes_per_s: peak}) {
     },
     {
       label: "% of NVLink",
-      title: about("Part of NVLink's peak", "Bus bandwidth / " + rate("B/s")(peak)),
+      title: about("Part of NVLink's peak, if all ranks of the communicator are on this host",
+        "Bus bandwidth / " + rate("B/s")(peak)),
       get: row => percent(none(row.bus_bytes_per_s) ? null : 100 * row.bus_bytes_per_s / peak),
     },
   ];

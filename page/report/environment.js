@@ -40,7 +40,7 @@ function costTable() {
     ["on CUPTI's own threads", cost.activity_ns],
   ].filter(([, ns]) => ns > 0);
   if (!times.length) return null;
-  // What comes before or after the recording, or in other threads, is not part of its time.
+  // What comes before or after the recording, or in CUPTI's threads, is not part of its time.
   const ofTime = ([, ns, when]) =>
     when ? shareText(100 * ns / (cost.window_ns || data.end_ns)) : "";
   return table("Cost of Strata", [

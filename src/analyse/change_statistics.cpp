@@ -121,7 +121,6 @@ estimate typical_logarithm(std::vector<double> const& series) {
   }
   double likeness = sum > 0 ? products / sum : 0;
   likeness = likeness < 0 ? 0 : likeness > 0.9 ? 0.9 : likeness;
-  double const median_loss = 1.5708;  // variance of a median divided by that of a mean
   return {middle, median_loss * deviation * deviation / n * (1 + likeness) / (1 - likeness)};
 }
 
@@ -150,7 +149,8 @@ common_change change_in_common(std::vector<estimate> const& changes) {
   common.between = low;
   std::vector<double> variances;
   for (estimate const& change : changes) variances.push_back(change.variance + low);
-  common.variance = 1.5708 * median(std::move(variances)) / static_cast<double>(changes.size());
+  common.variance =
+      median_loss * median(std::move(variances)) / static_cast<double>(changes.size());
   return common;
 }
 

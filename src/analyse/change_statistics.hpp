@@ -13,6 +13,9 @@ STRATA_BEGIN
 namespace detail {
 
 double median(std::vector<double> const& all);
+
+/// The variance of a median of normal values divided by that of a mean: pi / 2.
+inline constexpr double median_loss = 1.5708;
 double mean(std::vector<double> const& all);
 /// The sum of squared distances from the mean.
 double squares(std::vector<double> const& all);

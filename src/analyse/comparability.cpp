@@ -257,7 +257,7 @@ class difference_finder {
     }
     if (halves[0].empty() || halves[1].empty()) return 0;
     auto const count = static_cast<double>(std::min(halves[0].size(), halves[1].size()));
-    double const noise = robust_deviation(changes) * std::sqrt(1.5708 / count);
+    double const noise = robust_deviation(changes) * std::sqrt(median_loss / count);
     return std::max(0.0, std::abs(median(halves[1]) - median(halves[0])) - certain * noise);
   }
   /// Steps that drift are only comparable to those of the same number.

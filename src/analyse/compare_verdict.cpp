@@ -205,8 +205,8 @@ class verdict_writer {
         result_.runs_to_decide = std::max(runs_.before.size(), runs_.after.size()) + 2;
       result_.reason = named_time(*noisiest) + " looks " +
                        percent(std::expm1(noisiest->change.value)) +
-                       " slower, but noise beside the other ranges is " + percent(noisiest->doubt) +
-                       ": " + advice();
+                       " slower, but noise relative to the other ranges is " +
+                       percent(noisiest->doubt) + ": " + advice();
     } else if (std::log1p(result_.common) > context_.limit() && !runs_.both_known()) {
       result_.runs_to_decide = 3;
       result_.reason = "the step is within the limit, but its median range is " +

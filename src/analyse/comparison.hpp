@@ -76,12 +76,12 @@ struct compared_range {
   bool gpu = false;    ///< `before_ms` and `after_ms`: the GPU was busy for it; else host time
   bool once = false;   ///< in no step: its times and amounts cover the whole run
   std::string thread;  ///< the thread of its host time, if that drives no step: "thread loader"
-  /// Milliseconds a step, without the first one; of the whole run without steps.
+  /// Milliseconds of a mean step, as in reports; of the whole run without steps.
   double before_ms = 0;
   double after_ms = 0;
   range_verdict verdict = range_verdict::unjudged;
   bool slower = false;  ///< it is, or with `[*]` one of its indices is
-  /// Of the judged time, of host or kernels, without the first step.
+  /// Whether the judged time is that of kernels; else that of the host.
   bool judged_gpu = false;
   /// Both are means without the longest and the shortest call of each run, since one of these is
   /// far from the others in a run; else means of all calls.

@@ -427,8 +427,8 @@ std::string copies_title(rule_context const& run, copy_time const& downloads,
          time_text(alone_ns);
 }
 
-/// By row: the idle time of copies in its steps, where most of these are copies within the device
-/// and fills, and the calls of the host's copies, without these, take less than half of it.
+/// By row: the idle time of copies in its steps, if most of them are copies within the device and
+/// fills, and the calls of host copies, minus the time of these copies, take less than half of it.
 /// Else 0.
 std::vector<double> idle_of_device_copies(rule_context const& run) {
   constexpr double mostly = 8.0;  // times as many as copies of the host; chosen
@@ -508,8 +508,9 @@ class copy_finder {
           "their own, and kernels of another one wait for them; or copy less";
     } else if (in_pieces_ && !is_pageable_) {
       made_.advice =
-          "copy them together: pack them into one buffer beside which a kernel gathers "
-          "or scatters, or use cudaMemcpyBatchAsync; leave on the GPU what can stay there";
+          "copy them together: gather them into one buffer, or scatter them from it, by a kernel, "
+          "or "
+          "use cudaMemcpyBatchAsync; leave on the GPU what can stay there";
     } else if (!is_pageable_ && are_kernels_short_) {
       made_.advice = "copy less, or leave the data on the GPU: kernels are too short to hide it";
     } else if (!is_pageable_ && alone_ns < 0.5 * (all_[0].ns + all_[1].ns)) {
@@ -526,7 +527,7 @@ class copy_finder {
     return !is_pageable_ && !time.pageable && !time.in_place;
   }
   /// Whether only the legacy default stream keeps the copies of a range apart from kernels, and
-  /// overlapping these they would take less time.
+  /// they would take less time if they overlapped these.
   bool is_held_by_streams(copy_time const& time) const noexcept {
     return hidden_ > 0.0 && is_pinned(time) && are_held(time, time.legacy_ns);
   }

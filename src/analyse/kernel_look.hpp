@@ -92,11 +92,11 @@ struct thread_arithmetic {
   double constants = 0.0;
 };
 
-/// A division of integers by what is known when it runs only is a reciprocal between two
-/// conversions, without arithmetic of floating-point numbers. With such arithmetic, a
-/// special function may be part of it (exp, sin, a root, a reciprocal), and so may the conversions:
-/// then no integer division is known. Constants of a division look like multiply-adds of half
-/// precision, which the compiler writes them as: nothing that is counted tells so many apart.
+/// A division of integers by a value known only at run time is a reciprocal between two
+/// conversions. Each floating-point instruction may have one special function (exp, sin, a root, a
+/// reciprocal), which then counts as no division. Constants of a division look like multiply-adds
+/// of half precision, which the compiler writes them as: nothing that is counted tells so many
+/// apart.
 inline thread_arithmetic arithmetic_of(rule_context const& run, std::size_t row) noexcept {
   constexpr double conversions_by_division = 2.0;
   // For a division, rounded up. Source: 7 of them with 6 divisions in a kernel that only moves

@@ -407,8 +407,7 @@ std::optional<candidate> shared_atomics(rule_context const& run, std::size_t row
       std::string(load.roof) + " is used for " + load.percent_text() +
           " of the time, and loads and stores are " + percent_text(accesses / wavefronts) +
           " of what shared memory does: the rest comes from atomics in it (an atomicAdd of float "
-          "is a "
-          "loop there), or from accesses by few threads of a warp");
+          "is a loop there), or from accesses by few threads of a warp");
   run.prove_own(seen, "shared_wavefronts", "wavefronts");
   run.prove_own(seen, "shared_load_bytes", "B");
   run.prove_own(seen, "shared_store_bytes", "B");

@@ -2,6 +2,8 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
+#include <strata/base/text.hpp>
+#include <strata/tables/range_rows.hpp>
 #include "rank_run.hpp"
 
 #include <algorithm>
@@ -16,6 +18,21 @@
 STRATA_BEGIN
 
 namespace detail {
+
+std::uint32_t ranks_in(std::string_view name) {
+  constexpr std::string_view end = " ranks)";
+  constexpr std::uint32_t max_ranks = 1u << 24;
+  if (!begins_with(name, nccl_domain) || !ends_with(name, end)) return 0;
+  name.remove_suffix(end.size());
+  std::size_t const number = name.find_last_not_of("0123456789") + 1;
+  if (!ends_with(name.substr(0, number), " of ")) return 0;
+  std::uint32_t ranks = 0;
+  for (char const digit : name.substr(number)) {
+    ranks = ranks * 10 + static_cast<std::uint32_t>(digit - '0');
+    if (ranks > max_ranks) return 0;
+  }
+  return ranks;
+}
 
 double bus_factor(std::string_view operation, std::uint32_t ranks) noexcept {
   if (ranks < 2) return not_a_number;

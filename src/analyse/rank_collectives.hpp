@@ -10,6 +10,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 STRATA_BEGIN
@@ -47,6 +48,31 @@ namespace detail {
 /// all-gather what each rank sends, of reduce-scatter what it receives, of all-to-all what goes to
 /// one other.
 double bus_factor(std::string_view operation, std::uint32_t ranks) noexcept;
+
+/// The ranks of a communicator, by the name of a range of NCCL's profiler plugin, such as
+/// `NCCL:Send (1 channel of 8 ranks)`; 0 by another name.
+std::uint32_t ranks_in(std::string_view name);
+
+/// The sizes of communicators by range, from the ranges of NCCL's plugin below it.
+template <class Range>
+class communicator_sizes {
+ public:
+  /// Requires: `name` is that of a range below `range`.
+  void add(Range const& range, std::string_view name) {
+    std::uint32_t const ranks = ranks_in(name);
+    if (ranks == 0) return;
+    std::uint32_t& size = sizes_.emplace(range, ranks).first->second;
+    if (size != ranks) size = 0;
+  }
+  /// 0 if nothing tells the size, or the ranges differ.
+  std::uint32_t of(Range const& range) const {
+    auto const found = sizes_.find(range);
+    return found == sizes_.end() ? 0 : found->second;
+  }
+
+ private:
+  std::unordered_map<Range, std::uint32_t> sizes_;
+};
 
 /// What NVLink moves in one direction between GPUs of a board with this name; NaN where the name
 /// does not tell. Units: bytes a second.

@@ -16,6 +16,7 @@
 #include "collective_finder.hpp"
 #include "kernel_names.hpp"
 #include "range_paths.hpp"
+#include "rank_collectives.hpp"
 #include "run_losses.hpp"
 #include "run_ranges.hpp"
 #include "run_tables.hpp"
@@ -59,21 +60,6 @@ class collective_places {
  private:
   std::unordered_map<std::string, std::size_t> places_;  // position and 1; 0 is none yet
 };
-
-std::uint32_t ranks_in(std::string_view name) {
-  constexpr std::string_view end = " ranks)";
-  constexpr std::uint32_t max_ranks = 1u << 24;
-  if (!begins_with(name, nccl_domain) || !ends_with(name, end)) return 0;
-  name.remove_suffix(end.size());
-  std::size_t const number = name.find_last_not_of("0123456789") + 1;
-  if (!ends_with(name.substr(0, number), " of ")) return 0;
-  std::uint32_t ranks = 0;
-  for (char const digit : name.substr(number)) {
-    ranks = ranks * 10 + static_cast<std::uint32_t>(digit - '0');
-    if (ranks > max_ranks) return 0;
-  }
-  return ranks;
-}
 
 /// The path of the range around the last one of a path, and that one.
 struct split_path {
@@ -149,15 +135,12 @@ class message_bytes {
 /// of each are not known. `bytes_of` tells those of a row in a mean step.
 template <class Rows, class BytesOf>
 void describe_collectives(rank_run& run, Rows const& rows, BytesOf bytes_of) {
-  std::unordered_map<std::string, std::uint32_t> sizes;
+  communicator_sizes<std::string> sizes;
   message_bytes messages;
   for (auto const& row : rows) {
     messages.add(row.path, bytes_of(row));
     split_path const parts = split(row.path);
-    std::uint32_t const ranks = ranks_in(parts.last);
-    if (ranks == 0) continue;
-    std::uint32_t& size = sizes.emplace(parts.parent, ranks).first->second;
-    if (size != ranks) size = 0;
+    sizes.add(parts.parent, parts.last);
   }
   std::unordered_map<std::string, int> kernels;
   for (rank_collective const& collective : run.collectives) {
@@ -165,8 +148,7 @@ void describe_collectives(rank_run& run, Rows const& rows, BytesOf bytes_of) {
     messages.add_kernel(collective);
   }
   for (rank_collective& collective : run.collectives) {
-    auto const size = sizes.find(collective.path);
-    if (size != sizes.end()) collective.communicator_ranks = size->second;
+    collective.communicator_ranks = sizes.of(collective.path);
     if (kernels[collective.path] == 1) collective.bytes = messages.of(collective);
   }
 }

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <string_view>
 #include <vector>
 
 STRATA_BEGIN
@@ -67,14 +66,6 @@ struct rank_run {
   std::vector<rank_range> ranges;
   detail::run_losses losses;
 };
-
-namespace detail {
-
-/// The ranks of a communicator, by the name of a range of NCCL's profiler plugin, such as
-/// `NCCL:Send (1 channel of 8 ranks)`; 0 by another name.
-std::uint32_t ranks_in(std::string_view name);
-
-}  // namespace detail
 
 /// Whether a recording shows what each step of its rank did.
 bool has_rank_steps(profile const& recorded) noexcept;

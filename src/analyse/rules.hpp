@@ -192,8 +192,7 @@ inline constexpr finding_rule finding_rules[] = {
      "use pinned memory (cudaMallocHost) and cudaMemcpyAsync; leave on the GPU what can stay there",
      deciding::nothing, &pageable_copy, finding_part::copies, false,
      "copy from and to pinned tensors (pin_memory=True in the DataLoader, tensor.pin_memory()) "
-     "with "
-     "non_blocking=True"},
+     "with non_blocking=True"},
     {"copy-in-step", "copies that no kernel hides",
      "overlap the copy with kernels in another stream, copy less, or leave the data on the GPU",
      deciding::nothing, &copy_in_step, finding_part::copies, false,
@@ -319,7 +318,7 @@ inline constexpr finding_rule finding_rules[] = {
      "look at what it waits for: a lock, another thread, a file, a sleep; mark it with a range",
      deciding::nothing, &host_waits, finding_part::none},
     {"steps-drift", "steps that grow",
-     "look at what grows with them: caches, lists and memory, or other programs beside it",
+     "look at what grows with them: caches, lists and memory, or other programs at the same time",
      deciding::nothing, &steps_drift, finding_part::none},
     {"slow-step", "a slow step",
      "look at that step in the trace: a file, an allocation, another program", deciding::nothing,

@@ -37,7 +37,7 @@ void take_unit(range_limit& all, std::string_view memory) {
     bool const is_limiter =
         all.text == to_string(unit, memory) || (unit == gpu_unit::l1 && all.text == l1_with_shared);
     if (!is_limiter || !is_finite(all.units[unit])) continue;
-    all.roof = unit == gpu_unit::l1 ? l1_with_shared : to_string(unit, memory);
+    all.roof = all.text == l1_with_shared ? l1_with_shared : to_string(unit, memory);
     all.roof_ns = all.units[unit];
   }
 }

@@ -40,9 +40,6 @@ std::string_view direction_of(copy_kind kind) noexcept {
   return "other copies and fills";
 }
 
-/// A first step is apart as in the summary of steps: modules are loaded in it.
-constexpr double apart_first_step = 1.5;  // medians
-
 /// The sum of a series, and the variance of its mean.
 struct sampled {
   double sum = 0.0;
@@ -216,7 +213,7 @@ class summed_period {
   void find_step() {
     std::vector<double> later(steps_ns_.begin() + 1, steps_ns_.end());
     without_first_ = steps_ns_.size() >= 3 && !(run_.steps_folded > 0.0) &&
-                     steps_ns_[0] > apart_first_step * median(steps_ns_);
+                     steps_ns_[0] > dear_first_step * median(steps_ns_);
     if (input_ != nullptr) without_first_ = input_->steps.without_first;
     if (without_first_) made_.first_ns = steps_ns_[0];
     std::vector<double> const& averaged = without_first_ ? later : steps_ns_;

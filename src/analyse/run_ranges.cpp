@@ -129,10 +129,10 @@ auto find_in(Ranges& in, std::string_view path) -> decltype(in.data()) {
   return found != in.end() && found->path == path ? &*found : nullptr;
 }
 
-/// The length of the path of the range around a range; 0 without one.
-std::size_t above(std::string_view path) {
+/// The path of the range around a range; "" without one.
+std::string_view parent_of(std::string_view path) {
   std::size_t const slash = path.find_last_of('/');
-  return slash == path.npos ? 0 : slash;
+  return path.substr(0, slash == path.npos ? 0 : slash);
 }
 
 /// Finds the range that has a path, or the range that the path lies in. Cost: a look-up for each
@@ -144,8 +144,8 @@ class path_index {
   }
   /// The innermost of those around a path; `itself`: the range of this path comes first.
   run_range* around(std::string_view path, bool itself) const {
-    if (!itself) path = path.substr(0, above(path));
-    for (; !path.empty(); path = path.substr(0, above(path)))
+    if (!itself) path = parent_of(path);
+    for (; !path.empty(); path = parent_of(path))
       if (auto const found = ranges_.find(path); found != ranges_.end()) return found->second;
     return nullptr;
   }
@@ -297,7 +297,7 @@ void run_ranges::take_means() {
   std::unordered_map<std::string_view, double> kernel_ns;
   for (period_part const& part : tables_->period.parts) {
     if (part.kind != period_kind::range) continue;
-    for (std::string_view path = part.name; !path.empty(); path = path.substr(0, above(path)))
+    for (std::string_view path = part.name; !path.empty(); path = parent_of(path))
       kernel_ns[path] += part.ns;
   }
   for (std::vector<run_range>* const list : {&all, &folded})

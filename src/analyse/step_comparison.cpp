@@ -89,7 +89,7 @@ void step_comparison::pool_few_steps() {
     auto const count = static_cast<double>(steps.size());
     sum += squares(steps);
     pooled_freedom_ += count - 1;
-    of_medians += 1.5708 / count * runs_.weight(r) * runs_.weight(r);  // a median, not a mean
+    of_medians += median_loss / count * runs_.weight(r) * runs_.weight(r);
     bool const has_first = steps.size() == all.size() && steps.size() > min_pooled_steps;
     for (std::size_t i = has_first ? 1 : 0; i < steps.size(); ++i) {
       if (runs_.is_later(r))
@@ -138,7 +138,8 @@ void step_comparison::judge(time_family const (&families)[2]) {
     slower = is_beyond(value.value, value.variance, freedom_);
     return;
   }
-  // One run of each side: the machine does not make the step slower than its ranges together.
+  // One run of each side: a slower machine slows ranges too. Only what the step lost beyond its
+  // ranges counts.
   double const beside = value.value - std::max(common, 0.0);
   slower = freedom >= 1 && beside > limit && common <= limit && result_.chance < step_alarms &&
            is_beyond(beside, value.variance + between, std::min(freedom, freedom_));

@@ -192,7 +192,7 @@ class step_details final : public steps_builder {
   bool is_seen_whole(std::size_t step) const noexcept {
     return !made_.period_of_gpu || is_followed(step);
   }
-  /// The time of a mean step in which this work of a step ran and no other kernel did.
+  /// The time of a mean step in which this copy ran and no kernel did.
   double alone_ns(std::size_t step, std::int64_t begin, std::int64_t end) const {
     double const part = !(part_alone_ > 0.0) ? part_ : is_seen_whole(step) ? part_alone_ : 0.0;
     return part * static_cast<double>(busy_.kernels.outside(begin, end));
@@ -467,7 +467,7 @@ class step_details final : public steps_builder {
     vec<joint_time> devices;  ///< their kernels
   } busy_;
   double part_between_ = 1.0;  ///< `part_` of idle time between steps
-  double part_alone_ = 1.0;    ///< and of what ran while no other kernel ran
+  double part_alone_ = 1.0;    ///< and of copies while no kernel ran
   double idle_part_ = 1.0;     ///< the one of these that counts for an idle time
   std::size_t idle_step_ = 0;  ///< the step that an idle time belongs to; position in steps_
   /// 1-based positions in the summary; 0: none yet.

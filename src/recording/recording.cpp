@@ -42,9 +42,8 @@ std::string describe_left_out(std::uint64_t events) {
 std::string describe_refused(std::uint64_t records) {
   return sentence("The recording leaves out ")
          << count_text(records)
-         << " of its records, which have impossible times: it was "
-            "changed, or an older Strata wrote it; record "
-            "the program again.";
+         << " of its records, which have impossible times: it was changed, or an older "
+            "Strata wrote it; record the program again.";
 }
 
 /// Replaces what a session kept by all that it had written. What was in sums alone is in records.

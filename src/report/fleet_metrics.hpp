@@ -54,7 +54,8 @@ inline constexpr fleet_gauge fleet_gauges[] = {
     {"strata.step.unrecorded", "s", "strata_step_unrecorded_seconds", "seconds",
      "Time of a step that is not recorded, where recording makes steps longer"},
     {"strata.step.gpu_busy", "s", "strata_step_gpu_busy_seconds", "seconds",
-     "Time of a mean step in which the GPU worked"},
+     "Time of a mean period, from the begin of a step to that of the next, in which the GPU "
+     "worked"},
     {"strata.step.collectives", "s", "strata_step_collectives_seconds", "seconds",
      "Time of a mean step in which a collective ran, waits for other ranks with it"},
     {"strata.step.exposed_collectives", "s", "strata_step_exposed_collectives_seconds", "seconds",

@@ -9,13 +9,11 @@
 #include <strata/base/vec.hpp>
 #include <strata/tables/collectives.hpp>
 #include "../analyse/rank_collectives.hpp"
-#include "../analyse/rank_run.hpp"
 #include "../analyse/steps.hpp"
 #include "report_input.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 STRATA_BEGIN
 namespace detail {
@@ -27,7 +25,8 @@ class page_collectives {
   page_collectives(json_writer& json, report_input const& input, vec<std::uint32_t> const& places)
       : json_(json), input_(input), places_(places), mean_(input.folded, input.steps) {
     find_operations();
-    find_ranks();
+    for (std::size_t i = 1; i < input.folded.size(); ++i)
+      communicators_.add(input.folded[i].parent, input.folded[i].name);
   }
 
   void write() {
@@ -56,25 +55,12 @@ class page_collectives {
       known = is_same ? kernel.collective.operation : collective_operation::other;
     }
   }
-  /// Of each range the size of the communicator, as the ranges of NCCL's plugin below it have it;
-  /// 0 where they have none, or differ.
-  void find_ranks() {
-    ranks_.resize(input_.folded.size(), 0);
-    vec<bool> differs(input_.folded.size(), false);
-    for (std::size_t i = 1; i < input_.folded.size(); ++i) {
-      range_row const& row = input_.folded[i];
-      std::uint32_t const ranks = ranks_in(row.name);
-      if (ranks == 0) continue;
-      std::uint32_t& known = ranks_[row.parent];
-      differs[row.parent] = differs[row.parent] || (known != 0 && known != ranks);
-      known = differs[row.parent] ? 0 : ranks;
-    }
-  }
-
   void write(collective_time const& time) {
     collective_operation const operation = operations_[time.row];
     double const bytes = input_.folded[time.row].collective_bytes * mean_.factor(time.row);
-    double const moved = bus_factor(to_string(operation), ranks_[time.row]) * bytes;
+    double const moved =
+        bus_factor(to_string(operation), communicators_.of(static_cast<std::uint32_t>(time.row))) *
+        bytes;
     json_.line();
     json_.object();
     json_.integer("range", places_[time.row]);
@@ -92,7 +78,7 @@ class page_collectives {
   vec<std::uint32_t> const& places_;
   step_amounts mean_;
   vec<collective_operation> operations_;  ///< by row of input.folded
-  vec<std::uint32_t> ranks_;              ///< the same
+  communicator_sizes<std::uint32_t> communicators_;
 };
 
 }  // namespace detail

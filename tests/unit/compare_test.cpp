@@ -642,7 +642,7 @@ TEST_CASE("a range of a small share makes nothing inconclusive") {
   comparison const large = compared(with(1e5), with(1.2e5));
   CHECK(large.verdict == comparison_verdict::inconclusive);
   CHECK(large.reason.find(
-            "noisy (host) looks 20.0 % slower, but noise beside the other ranges is") == 0);
+            "noisy (host) looks 20.0 % slower, but noise relative to the other ranges is") == 0);
   CHECK(large.find("noisy")->verdict == strata::range_verdict::unsure);
   CHECK(large.judged_times == 11);
   CHECK(large.noisy_times == 1);

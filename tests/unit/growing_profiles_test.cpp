@@ -49,10 +49,16 @@ TEST_CASE("recordings of so many bytes are written for a script") {
   std::istringstream words(wanted);
   std::size_t bytes = 0;
   words >> bytes;
-  for (std::string name; words >> name;)
+  for (std::string name; words >> name;) {
+    CAPTURE(name);
+    bool is_written = false;
     for (growing::dimension const& grows : growing::dimensions)
-      if (grows.name == name)
-        std::ofstream(name + ".strata", std::ios::binary) << recording_of_bytes(grows, bytes);
+      if (grows.name == name) {
+        std::ofstream file(name + ".strata", std::ios::binary);
+        is_written = static_cast<bool>(file << recording_of_bytes(grows, bytes));
+      }
+    CHECK(is_written);
+  }
 }
 
 }  // namespace growing_profiles_test

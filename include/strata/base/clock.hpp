@@ -115,8 +115,8 @@ class tick_source {
 struct clock_sample {
   std::int64_t ticks = 0;
   std::int64_t other = 0;
-  std::int64_t after = 0;
-  std::int64_t before = 0;
+  std::int64_t after = 0;   ///< monotonic_ns() just before the two were read: they came after it
+  std::int64_t before = 0;  ///< and just after
 };
 
 template <class Clock>

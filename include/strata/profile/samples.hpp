@@ -96,11 +96,11 @@ class sample_reader {
 
 /// What a set of sampled counters has besides the counters, so that it adds up as they do.
 struct sampled_names {
-  static constexpr std::string_view work = "strata__work_ns.sum";           ///< kernels and copies
-  static constexpr std::string_view covered = "strata__sampled_ns.sum";     ///< of it, in samples
-  static constexpr std::string_view shared = "strata__shared_ns.sum";       ///< with other ranges'
-  static constexpr std::string_view merged = "strata__merged.sum";          ///< counted above it
-  static constexpr std::string_view energy = "energy";                      ///< a metric: modelled
+  static constexpr std::string_view work = "strata__work_ns.sum";        ///< kernels and copies
+  static constexpr std::string_view covered = "strata__sampled_ns.sum";  ///< of it, in samples
+  static constexpr std::string_view shared = "strata__shared_ns.sum";    ///< of it, during others'
+  static constexpr std::string_view merged = "strata__merged.sum";       ///< counted above it
+  static constexpr std::string_view energy = "energy";                   ///< a metric: modelled
   static constexpr std::string_view energy_counter = "strata__energy.sum";  ///< of it, J
   static constexpr double deviations = 2.0;  ///< in half of an interval meant for 95 %
 

@@ -137,7 +137,7 @@ class counting_control final : public trace_control {
     return outcome;
   }
 
-  /// Looks for it once in steps in a row: each question asks all streams.
+  /// Looks for the launch that blocks, once for steps in a row: it may ask every stream.
   void find_blocker() {
     launch_streams::launch oldest;
     blocked_ns_.store(monotonic_ns());

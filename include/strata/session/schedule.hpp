@@ -253,7 +253,7 @@ inline std::string describe_call_steps(std::string_view step, call_steps_seen co
   return text;
 }
 
-/// The steps cover little of the program, or the loop may be another one.
+/// The steps have less than half of the launches, or the program has several loops.
 inline status doubtful_call_steps(std::string_view step, call_steps_seen const& seen) {
   if (2 * seen.in_steps >= seen.launches && seen.found <= 1) return {};
   return {errc::limit, describe_call_steps(step, seen) +

@@ -351,8 +351,6 @@ class steps_builder : uncopied {
     return is_followed(i) && steps_[i + 1].gpu_begin < steps_[i].gpu_end &&
            steps_[i + 1].gpu_end >= steps_[i].gpu_end;
   }
-  /// A first step that takes this many medians is apart from the others.
-  static constexpr double dear_first_step = 1.5;
   /// Whether the host takes much longer for the first step than for the others.
   bool begins_dear() const {
     if (steps_.size() < 3) return false;

@@ -6,6 +6,8 @@
 STRATA_BEGIN
 
 namespace detail {
+/// A first step that takes this many medians is apart from the others: it loads modules, say.
+inline constexpr double dear_first_step = 1.5;
 /// The steps that a mean is of: all, or all but the first, which is apart.
 struct averaged_steps {
   double all = 1.0;

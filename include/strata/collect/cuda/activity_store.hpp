@@ -465,8 +465,8 @@ class activity_store {
     if (joined != join_result::left_out) fresh_.add(made);
     waiting.push_back(made);
   }
-  /// An allocation or release with an impossible time takes the time of its call, the same. Where
-  /// that is not known yet the record keeps its place among others: it comes now.
+  /// An allocation or release with an impossible time takes that of its call. If the call is not
+  /// known yet, it takes the present time and keeps its place among others.
   void check_time(strata::memory_record& made) noexcept {
     record_clock const& clock = translator_.clock();
     driver_call_record call{};
