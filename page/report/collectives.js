@@ -57,7 +57,7 @@ function collectives() {
   const recorded = data.collectives;
   if (!recorded) return;
   const made = el("div", {});
-  const draw = () => made.replaceChildren(table("Collectives",
+  const draw = () => made.replaceChildren(table("Collectives by range",
     collectiveColumns(recorded), recorded.rows, {},
     row => isChosen && chosen > 0 && isWithin(row.range, chosen)));
   section("collectives", "Collectives", aboutCollectives(recorded), made);

@@ -473,7 +473,9 @@ class account_builder {
     finding_part const wanted = parts[static_cast<std::size_t>(time.cause)];
     if (wanted == finding_part::none) return account_part::none;
     auto const found = idle_.find({wanted, time.row, between});
-    return found == idle_.end() ? account_part::none : found->second.finding;
+    if (found == idle_.end()) return account_part::none;
+    bool const is_costed = wanted != finding_part::copies || found->second.ns > 0.0;
+    return is_costed ? found->second.finding : account_part::none;
   }
 
   // --- unknown ---

@@ -25,6 +25,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <set>
 #include <string>
 #include <string_view>
@@ -197,16 +198,27 @@ class rank_ranges {
     std::string path;
     double collective_bytes = not_a_number;  ///< in all steps, as range_row has it
     bool is_of_nccl = false;
+    bool has_run = false;
   };
 
   explicit rank_ranges(profile const& source) : layout_(source, false), rows_(layout_.rows()) {
     name_rows(source);
     add_messages(source);
-    for (auto i = static_cast<std::uint32_t>(rows_.size()); --i > 0;)
-      row_details::add_given(rows_[layout_.parent(i)].collective_bytes, rows_[i].collective_bytes);
+    for (auto i = static_cast<std::uint32_t>(rows_.size()); --i > 0;) {
+      row& parent = rows_[layout_.parent(i)];
+      row_details::add_given(parent.collective_bytes, rows_[i].collective_bytes);
+      parent.has_run = parent.has_run || rows_[i].has_run;
+    }
   }
 
   std::vector<row> const& rows() const noexcept { return rows_; }
+  /// Ranges of earlier windows are nodes too.
+  std::vector<row> rows_that_ran() const {
+    std::vector<row> made;
+    std::copy_if(rows_.begin(), rows_.end(), std::back_inserter(made),
+                 [](row const& range) { return range.has_run; });
+    return made;
+  }
   std::uint32_t position_of(std::uint32_t node) const noexcept { return layout_.row_of(node); }
 
  private:
@@ -230,13 +242,16 @@ class rank_ranges {
     };
     captured_calls const calls(source);
     for (range_record const& range : source.ranges) {
+      rows_[layout_.row_of(range.node)].has_run = true;
       bool const is_described =
           range.attribute != no_reference && range.attribute <= source.attributes.size();
       if (is_described && !calls.only_captured(range))
         add(range.node, source.attributes[range.attribute - 1].bytes);
     }
-    for (overflow_sums const& summed : source.summed_ranges)
+    for (overflow_sums const& summed : source.summed_ranges) {
+      rows_[layout_.row_of(summed.node)].has_run = true;
       if (summed.bytes != 0.0) add(summed.node, summed.bytes);
+    }
   }
 
   row_layout layout_;
@@ -254,7 +269,7 @@ class rank_recording {
     describe();
     find_steps();
     collect_work();
-    describe_collectives(made_, ranges_.rows(), [this](rank_ranges::row const& row) {
+    describe_collectives(made_, ranges_.rows_that_ran(), [this](rank_ranges::row const& row) {
       return row.collective_bytes / static_cast<double>(source_.steps.size());
     });
     keep_last_steps();

@@ -65,15 +65,22 @@ class step_replay {
     finding_part part = finding_part::none;
     std::size_t row = 0;
   };
-  /// What the changes of the last step_ns() leave the step to wait for: the part that takes more of
-  /// the critical path than without them, the one that grows most; if none grows, the largest.
-  /// Cost: O(n log n) of its calls and work.
+  /// What the changes of the last step_ns() leave the steps to wait for: the part whose rows grow
+  /// most on the critical path; where none grows, the largest. None where that part of these rows
+  /// was changed, or the path has more of what is not known. Cost: O(n log n) of calls and work.
   place next_bottleneck() const {
-    path_times const path = critical_path();
-    path_times grown = path;
-    for (auto const& [of, ns] : unchanged_path_) grown[of] -= ns;
-    place const made = largest(grown, path);
-    return made.part == finding_part::none ? largest(path, path) : made;
+    path_times path = critical_path();
+    path_times grown;
+    for (auto const& [of, ns] : path)
+      if (!is_changed(of)) grown[of] = ns;
+    for (auto const& [of, ns] : unchanged_path_)
+      if (!is_changed(of)) grown[of] -= ns;
+    if (path_part const most = largest(grown); 100 * most.ns > sum_of(path)) return most.where;
+    path_part const most = largest(path);
+    std::int64_t changed = 0;
+    for (auto const& [of, ns] : path)
+      if (of.first == most.where.part && is_changed(of)) changed += ns;
+    return 2 * changed > most.ns ? place() : most.where;
   }
 
  private:
@@ -130,6 +137,7 @@ class step_replay {
     index last = none;
     std::int64_t gpu_begin = latest_time;  ///< as it was run again
     std::int64_t gpu_end = lost_time;
+    index last_work = none;  ///< that ends then
   };
   enum class moment : std::uint8_t { end, begin, work };  // at one time in this order
   struct timed_event {
@@ -308,9 +316,11 @@ class step_replay {
       if (wait.kind == synchronization_kind::stream)
         device_.waits[wait.correlation] = wait.stream + 1;
     for (index i = 0; i < calls_.size(); ++i) {
+      if (calls_[i].launch != none) call_begins_.push_back(calls_[i].begin);
       events_.push_back({calls_[i].begin, i, moment::begin});
       if (calls_[i].end > calls_[i].begin) events_.push_back({calls_[i].end, i, moment::end});
     }
+    call_begins_.sort();
     events_.sort([](timed_event const& a, timed_event const& b) {
       if (a.time != b.time) return a.time < b.time;
       return a.what != b.what ? a.what < b.what : a.subject < b.subject;
@@ -523,7 +533,8 @@ class step_replay {
   std::int64_t lag_of_other(replayed_work const& work) const noexcept {
     return work.begin - device_.works[work.other].end;
   }
-  void begin(replayed_work& work) noexcept {
+  void begin_work(index number) noexcept {
+    replayed_work& work = device_.works[number];
     std::int64_t from = lost_time;
     auto const follow = [&from](auto time, auto lag) { from = std::max(from, time + lag); };
     if (work.call != none) follow(calls_[work.call].new_begin, call_lag_of(work));
@@ -537,12 +548,15 @@ class step_replay {
     if (work.step == none) return;
     replayed_step& in = steps_[work.step];
     in.gpu_begin = std::min(in.gpu_begin, work.new_begin);
-    in.gpu_end = std::max(in.gpu_end, work.new_end);
+    if (work.new_end < in.gpu_end) return;
+    in.gpu_end = work.new_end;
+    in.last_work = number;
   }
 
   // --- what made it last as long ---
 
-  using path_times = std::map<std::pair<finding_part, index>, std::int64_t>;  // by part and row
+  using path_key = std::pair<finding_part, index>;  // a part of a row
+  using path_times = std::map<path_key, std::int64_t>;
 
   static finding_part part_of(api_kind kind) noexcept {
     switch (kind) {
@@ -567,97 +581,165 @@ class step_replay {
                                : part_of(source_.launches[call.launch].kind);
   }
 
-  /// Of times that are a part of `all`, or grew to be; none where that is less than 1 % of it.
-  static place largest(path_times const& times, path_times const& all) {
+  /// Whether the last run changed this part of this row.
+  bool is_changed(path_key const& of) const noexcept {
+    what_if const& change = change_of(of.second);
+    switch (of.first) {
+      case finding_part::kernels:
+        return change.kernels != 1.0;
+      case finding_part::copies:
+        return change.copies != 1.0;
+      case finding_part::launches:
+        return change.launches != 1.0;
+      case finding_part::host_work:
+        return change.host_work != 1.0;
+      case finding_part::waits:
+        return change.waits != 1.0;
+      case finding_part::allocations:
+        return change.allocations != 1.0;
+      case finding_part::graphs:
+        return change.graphs != 1.0;
+      default:
+        return false;
+    }
+  }
+  struct path_part {
+    place where;
+    std::int64_t ns = 0;
+  };
+  static std::int64_t sum_of(path_times const& times) noexcept {
+    std::int64_t sum = 0;
+    for (auto const& [of, ns] : times) sum += ns;
+    return sum;
+  }
+  /// The part whose rows above 0 have most of these times, and its row if that has more than half.
+  static path_part largest(path_times const& times) {
     std::map<finding_part, std::int64_t> parts;
     for (auto const& [of, ns] : times) parts[of.first] += std::max(ns, std::int64_t{0});
-    std::int64_t most = 0;
-    for (auto const& [of, ns] : all) most += ns / 100;
-    place made;
+    path_part made;
     for (auto const& [part, ns] : parts)
-      if (ns > most) made.part = part, most = ns;
+      if (ns > made.ns) made = {{part, 0}, ns};
     for (auto const& [of, ns] : times)
-      if (of.first == made.part && 2 * ns > most) made.row = of.second;
+      if (of.first == made.where.part && 2 * ns > made.ns) made.where.row = of.second;
     return made;
   }
+
   /// A moment of the last run: the end of work, or the begin or end of a call.
   struct path_moment {
     index work = none;
     index call = none;
     bool has_ended = false;  // the call
   };
+  /// The way back through a step.
+  struct path_walk {
+    path_times& times;
+    std::int64_t left;  // until the begin of the step
 
-  /// From the end of the last step back to the begin of the first one, always along what was waited
-  /// for, in the times of the last run.
+    void add(finding_part part, index row, std::int64_t ns) {
+      ns = std::min(ns, left);
+      times[{part, row}] += ns;
+      left -= ns;
+    }
+  };
+  /// From the end of each step back to its begin, always along what was waited for, in the times of
+  /// the last run. What threads of the host wait for among themselves has no part.
   path_times critical_path() const {
     path_times path;
-    for (path_moment now = last_moment(); now.work != none || now.call != none;)
-      now = now.work != none ? before_work(path, now.work)
-            : now.has_ended  ? before_end(path, now.call)
-                             : before_begin(path, now.call);
+    std::size_t moves = 2 * calls_.size() + device_.works.size();  // at one time they may go round
+    auto const go_back = [&](path_moment now, std::int64_t from) {
+      path_walk walk{path, time_of(now) - from};
+      for (; walk.left > 0 && (now.work != none || now.call != none) && moves > 0; --moves)
+        now = now.work != none ? before_work(walk, now.work)
+              : now.has_ended  ? before_end(walk, now.call)
+                               : before_begin(walk, now.call);
+      walk.add(finding_part::none, 0, std::max(walk.left, std::int64_t{0}));
+    };
+    for (replayed_step const& step : steps_) {
+      bool const of_gpu = summary_.period_of_gpu && step.last_work != none;
+      std::int64_t const host_end = calls_[step.last].new_begin;
+      bool const work_ends_it = step.last_work != none && (of_gpu || step.gpu_end >= host_end);
+      path_moment const end = work_ends_it ? path_moment{step.last_work, none, true}
+                                           : path_moment{none, step.last, false};
+      go_back(end, of_gpu ? step.gpu_begin : calls_[step.first].new_begin);
+    }
+    if (steps_.empty()) go_back(last_moment(), first_begin());
     return path;
   }
+  std::int64_t time_of(path_moment const& moment) const noexcept {
+    if (moment.work != none) return device_.works[moment.work].new_end;
+    if (moment.call == none) return lost_time;
+    return moment.has_ended ? calls_[moment.call].new_end : calls_[moment.call].new_begin;
+  }
+  /// Of the run, where there are no steps.
   path_moment last_moment() const noexcept {
     path_moment last;
-    if (!steps_.empty()) last.call = steps_.back().last;
-    std::int64_t until = last.call == none ? lost_time : calls_[last.call].new_begin;
-    bool const of_all = steps_.empty();
-    for (index i = 0; of_all && i < calls_.size(); ++i)
-      if (calls_[i].new_end > until) last = {none, i, true}, until = calls_[i].new_end;
-    if (summary_.period_of_gpu) until = lost_time;
-    for (index i = 0; i < device_.works.size(); ++i) {
-      replayed_work const& work = device_.works[i];
-      if ((of_all || work.step + 1 == steps_.size()) && work.new_end >= until)
-        last = {i, none, true}, until = work.new_end;
-    }
+    for (index i = 0; i < calls_.size(); ++i)
+      if (calls_[i].new_end > time_of(last)) last = {none, i, true};
+    for (index i = 0; i < device_.works.size(); ++i)
+      if (device_.works[i].new_end >= time_of(last)) last = {i, none, true};
     return last;
   }
-  path_moment before_work(path_times& path, index number) const {
+  std::int64_t first_begin() const noexcept {
+    std::int64_t first = latest_time;
+    for (replayed_work const& work : device_.works) first = std::min(first, work.new_begin);
+    for (replayed_call const& call : calls_) first = std::min(first, call.new_begin);
+    return first;
+  }
+  path_moment before_work(path_walk& walk, index number) const {
     replayed_work const& work = device_.works[number];
     finding_part const part = is_kernel(work) ? finding_part::kernels : finding_part::copies;
-    path[{part, work.row}] += work.new_end - work.new_begin;
+    walk.add(part, work.row, work.new_end - work.new_begin);
     for (index const before : {work.after, work.other}) {
       if (before == none || (before == work.other && any_order_)) continue;
       std::int64_t const lag = work.new_begin - device_.works[before].new_end;
       if (lag != (before == work.after ? lag_of(work) : lag_of_other(work))) continue;
-      path[{part, work.row}] += lag;
+      walk.add(part, work.row, lag);
       return {before, none, true};
     }
     if (work.call == none) return {};
     replayed_call const& call = calls_[work.call];
-    path[{part_of(call), call.row}] += work.new_begin - call.new_begin;
+    walk.add(part_of(call), call.row, work.new_begin - call.new_begin);
     return {none, work.call, false};
   }
-  path_moment before_end(path_times& path, index number) const {
+  path_moment before_end(path_walk& walk, index number) const {
     replayed_call const& call = calls_[number];
-    std::int64_t& own = path[{part_of(call), call.row}];
     if (call.until != none && factor_of(call) > 0.0) {
       std::int64_t const lag = call.new_end - device_.works[call.until].new_end;
       if (lag == lag_of(call)) {
-        own += lag;
+        walk.add(part_of(call), call.row, lag);
         return {call.until, none, true};
       }
     }
-    own += call.new_end - call.new_begin;
+    walk.add(part_of(call), call.row, call.new_end - call.new_begin);
     return {none, number, false};
   }
-  path_moment before_begin(path_times& path, index number) const {
+  path_moment before_begin(path_walk& walk, index number) const {
     replayed_call const& call = calls_[number];
     if (call.anchor != none) {
       replayed_step const& in = steps_[call.anchor];
       std::int64_t const distance = call.begin - in.begin;
       if (call.new_begin == calls_[in.first].new_begin + distance) {
-        path[{finding_part::host_work, call.row}] += distance;
+        walk.add(finding_part::none, 0, distance);
         return {none, in.first, false};
       }
     }
     if (call.before == none) return {};
+    replayed_call const& before = calls_[call.before];
     if (call.anchor == none && call.gap_count == 0)
-      path[{part_of(call), call.row}] += call.new_begin - calls_[call.before].new_end;
-    for (index i = call.gaps; call.anchor == none && i < call.gaps + call.gap_count; ++i)
-      path[{gaps_[i].captures ? finding_part::graphs : finding_part::host_work, gaps_[i].row}] +=
-          gap_ns(gaps_[i]);
+      walk.add(part_of(call), call.row, call.new_begin - before.new_end);
+    bool const of_others = call.gap_count > 0 && others_call(before.end, call.begin);
+    for (index i = call.gaps; call.anchor == none && i < call.gaps + call.gap_count; ++i) {
+      finding_part const own = gaps_[i].captures ? finding_part::graphs : finding_part::host_work;
+      walk.add(of_others ? finding_part::none : own, of_others ? 0 : gaps_[i].row,
+               gap_ns(gaps_[i]));
+    }
     return {none, call.before, true};
+  }
+  /// Whether a thread called the driver between two calls of another one.
+  bool others_call(std::int64_t begin, std::int64_t end) const noexcept {
+    std::size_t const first =
+        call_begins_.count_first([begin](std::int64_t called) { return called <= begin; });
+    return first < call_begins_.size() && call_begins_[first] < end;
   }
 
   /// Notes what each row's parts take from now on.
@@ -684,10 +766,11 @@ class step_replay {
     for (replayed_step& step : steps_) {
       step.gpu_begin = latest_time;
       step.gpu_end = lost_time;
+      step.last_work = none;
     }
     for (timed_event const& event : events_) {
       if (event.what == moment::work) {
-        begin(device_.works[event.subject]);
+        begin_work(event.subject);
         continue;
       }
       replayed_call& call = calls_[event.subject];
@@ -698,17 +781,7 @@ class step_replay {
   }
   /// From the first call or work to the last, where there are no steps.
   double whole_ns() const noexcept {
-    std::int64_t first = latest_time;
-    std::int64_t last = lost_time;
-    for (replayed_work const& work : device_.works) {
-      first = std::min(first, work.new_begin);
-      last = std::max(last, work.new_end);
-    }
-    for (replayed_call const& call : calls_) {
-      first = std::min(first, call.new_begin);
-      last = std::max(last, call.new_end);
-    }
-    return static_cast<double>(elapsed(first, last));
+    return static_cast<double>(elapsed(first_begin(), time_of(last_moment())));
   }
   /// A step lasts until the host left it and its work has ended: what it leaves to the device keeps
   /// the next one waiting.
@@ -750,12 +823,13 @@ class step_replay {
   steps_summary const& summary_;
   std::int64_t from_ = lost_time;
   vec<replayed_step> steps_;
-  std::size_t skipped_ = 0;       ///< steps before these
-  vec<replayed_call> calls_;      ///< by thread and time
-  vec<gap> gaps_;                 ///< in the order of the calls behind them
-  vec<index> call_of_;            ///< by launch
-  vec<timed_event> events_;       ///< in the order in which they happened
-  std::vector<what_if> changes_;  ///< by row
+  std::size_t skipped_ = 0;        ///< steps before these
+  vec<replayed_call> calls_;       ///< by thread and time
+  vec<gap> gaps_;                  ///< in the order of the calls behind them
+  vec<index> call_of_;             ///< by launch
+  vec<timed_event> events_;        ///< in the order in which they happened
+  vec<std::int64_t> call_begins_;  ///< of all threads, in order
+  std::vector<what_if> changes_;   ///< by row
   struct device_work {
     vec<replayed_work> works;  ///< by begin
     vec<index> by_end;         ///< the same by end

@@ -52,6 +52,8 @@ std::string place_of(finding const& found) {
 
 /// What a step waits for where it is no shorter without a cause, or by less than the cause takes.
 std::string bottleneck_without(finding const& found) {
+  finding_part const own = found.part;
+  bool const of_kernels = own == finding_part::kernels || own == finding_part::kernels_below;
   auto const waits_for = [&found](char const* what) {
     std::string const text = std::string("without it the step waits for ") + what;
     return found.next_path.empty() ? text
@@ -59,13 +61,13 @@ std::string bottleneck_without(finding const& found) {
   };
   switch (found.next_part) {
     case finding_part::kernels:
-      return waits_for("other kernels");
+      return waits_for(of_kernels ? "other kernels" : "kernels");
     case finding_part::copies:
       return waits_for("copies");
     case finding_part::launches:
       return waits_for("launches");
     case finding_part::host_work:
-      return waits_for("the program's own code");
+      return waits_for("the host outside CUDA calls");
     case finding_part::waits:
       return waits_for("another wait of the host");
     case finding_part::allocations:
@@ -101,7 +103,12 @@ std::string prediction_of(finding_view const& view, step_analysis const& steps) 
   std::string const whole(steps.whole());
   if (!(found.cost_ns_per_step > 0.0)) return {};
   if (view.leaves_step) {
-    std::string const alone = "Alone no gain: " + bottleneck_without(found) + ".";
+    constexpr double most = 0.5;  // of what it takes; chosen
+    double const gain = found.gain_ns(step_ns);
+    std::string const alone =
+        gain > most * found.taken_ns()
+            ? "Alone it gains only " + time_text(gain) + ", less than 1 % of the " + whole + "."
+            : "Alone no gain: " + bottleneck_without(found) + ".";
     if (!is_finite(found.with_first_ns)) return alone;
     return alone + " With finding 1 fixed too, the " + whole + " would take " +
            time_text(found.with_first_ns) + ".";

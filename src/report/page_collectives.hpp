@@ -57,7 +57,10 @@ class page_collectives {
   }
   void write(collective_time const& time) {
     collective_operation const operation = operations_[time.row];
-    double const bytes = input_.folded[time.row].collective_bytes * mean_.factor(time.row);
+    // Sends and receives have both in one sum: strata ranks tells them apart.
+    double const bytes = operation == collective_operation::send_receive
+                             ? not_a_number
+                             : input_.folded[time.row].collective_bytes * mean_.factor(time.row);
     double const moved =
         bus_factor(to_string(operation), communicators_.of(static_cast<std::uint32_t>(time.row))) *
         bytes;

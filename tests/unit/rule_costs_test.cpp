@@ -844,9 +844,11 @@ TEST_CASE("alone no gain: the sentence says what bounds the step then, and what 
   };
   std::string const waits = "Alone no gain: without it the step waits for ";
   CHECK(said(finding_part::none) == "Alone no gain: other work takes as long.");
-  CHECK(said(finding_part::kernels, "attention") == waits + "other kernels in attention.");
+  CHECK(said(finding_part::kernels, "attention") == waits + "kernels in attention.");
+  found.part = finding_part::kernels;
+  CHECK(said(finding_part::kernels) == waits + "other kernels.");
   CHECK(said(finding_part::copies) == waits + "copies.");
-  CHECK(said(finding_part::host_work) == waits + "the program's own code.");
+  CHECK(said(finding_part::host_work) == waits + "the host outside CUDA calls.");
   CHECK(said(finding_part::waits) == waits + "another wait of the host.");
   CHECK(said(finding_part::allocations) == waits + "allocations.");
   CHECK(said(finding_part::graphs) == waits + "calls that make and change graphs.");
