@@ -100,7 +100,8 @@ struct finding {
   /// Of one that alone does not shorten the step: the step without it and the first one of the
   /// list; NaN where that is unknown, or no shorter than without the first one alone.
   double with_first_ns = std::numeric_limits<double>::quiet_NaN();
-  /// What the step waits for without this cause alone; none where that is not known.
+  /// What the step waits for without this cause alone, where it gains less than the cause takes;
+  /// none where that is not known.
   finding_part next_part = finding_part::none;
   std::string next_path;  ///< of the range where most of that is; "" outside ranges, or in many
 

@@ -204,9 +204,11 @@ class step_predictor {
       double const now = steps_.mean_ns;
       double const replayed = (now - std::min(now, then)) * own_part(cause);
       gain = std::min(replayed, most_gain(cause, steps_));
-      auto const next = replay_.next_bottleneck();
-      cause.next_part = next.part;
-      cause.next_path = folded_.rows()[next.row].path;
+      if (gain < cause.taken_ns()) {
+        auto const next = replay_.next_bottleneck();
+        cause.next_part = next.part;
+        cause.next_path = folded_.rows()[next.row].path;
+      }
     }
     gain += between;
     cause.predicted_step_ns = std::max(0.0, steps_.period_ns() - gain);
