@@ -114,6 +114,8 @@ class period_comparer {
     bool const is_waiting = part.kind == period_kind::idle || part.kind == period_kind::overlap;
     if (is_waiting && !by_cause_)
       return sums_of(period_kind::idle, std::string(idle_without_cause));
+    // What does not tell the causes does not tell the directions of copies either.
+    if (part.kind == period_kind::copy && !by_cause_) return sums_of(period_kind::copy, "copies");
     return sums_of(part.kind, part.name);
   }
   void add(std::size_t r) {

@@ -231,6 +231,10 @@ for period in periods:
             failures.append(f"the rows of the period do not sum to it {side}: {period}")
 if abs(periods[0]["before_ms"] / periods[1]["before_ms"] - 1) > 0.01:
     failures.append(f"a profile.json has another period than its recording: {periods}")
+compared(0, made[1], recordings[1], "--json", "mixed.json")
+copies = [row for row in json.loads(pathlib.Path("mixed.json").read_text(encoding="utf-8"))["period"]["rows"] if row["kind"] == "copy"]
+if len(copies) != 1 or copies[0]["name"] != "copies" or not copies[0]["before_ms"] > 0 < copies[0]["after_ms"]:
+    failures.append(f"the copies of a profile.json are not those of its recording: {copies}")
 
 # Accepted regressions.
 written("accepted.csv", "# path,column,limit,reason\n,step,30%,waits for the disk\n")
