@@ -75,12 +75,13 @@ class step_replay {
       if (!is_changed(of)) grown[of] = ns;
     for (auto const& [of, ns] : unchanged_path_)
       if (!is_changed(of)) grown[of] -= ns;
-    if (path_part const most = largest(grown); 100 * most.ns > sum_of(path)) return most.where;
+    constexpr double least = 0.01;  // of the path; chosen
+    if (path_part const most = largest(grown); most.ns > least * sum_of(path)) return most.where;
     path_part const most = largest(path);
-    std::int64_t changed = 0;
+    double changed = 0.0;
     for (auto const& [of, ns] : path)
       if (of.first == most.where.part && is_changed(of)) changed += ns;
-    return 2 * changed > most.ns ? place() : most.where;
+    return changed > 0.5 * most.ns ? place() : most.where;
   }
 
  private:
@@ -556,7 +557,7 @@ class step_replay {
   // --- what made it last as long ---
 
   using path_key = std::pair<finding_part, index>;  // a part of a row
-  using path_times = std::map<path_key, std::int64_t>;
+  using path_times = std::map<path_key, double>;    // ns
 
   static finding_part part_of(api_kind kind) noexcept {
     switch (kind) {
@@ -605,22 +606,22 @@ class step_replay {
   }
   struct path_part {
     place where;
-    std::int64_t ns = 0;
+    double ns = 0.0;
   };
-  static std::int64_t sum_of(path_times const& times) noexcept {
-    std::int64_t sum = 0;
+  static double sum_of(path_times const& times) noexcept {
+    double sum = 0.0;
     for (auto const& [of, ns] : times) sum += ns;
     return sum;
   }
   /// The part whose rows above 0 have most of these times, and its row if that has more than half.
   static path_part largest(path_times const& times) {
-    std::map<finding_part, std::int64_t> parts;
-    for (auto const& [of, ns] : times) parts[of.first] += std::max(ns, std::int64_t{0});
+    std::map<finding_part, double> parts;
+    for (auto const& [of, ns] : times) parts[of.first] += std::max(ns, 0.0);
     path_part made;
     for (auto const& [part, ns] : parts)
       if (ns > made.ns) made = {{part, 0}, ns};
     for (auto const& [of, ns] : times)
-      if (of.first == made.where.part && 2 * ns > made.ns) made.where.row = of.second;
+      if (of.first == made.where.part && ns > 0.5 * made.ns) made.where.row = of.second;
     return made;
   }
 
@@ -633,12 +634,12 @@ class step_replay {
   /// The way back through a step.
   struct path_walk {
     path_times& times;
-    std::int64_t left;  // until the begin of the step
+    double left;  // until the begin of the step, in ns
 
     void add(finding_part part, index row, std::int64_t ns) {
-      ns = std::min(ns, left);
-      times[{part, row}] += ns;
-      left -= ns;
+      double const taken = std::min(static_cast<double>(ns), left);
+      times[{part, row}] += taken;
+      left -= taken;
     }
   };
   /// From the end of each step back to its begin, always along what was waited for, in the times of
@@ -647,12 +648,12 @@ class step_replay {
     path_times path;
     std::size_t moves = 2 * calls_.size() + device_.works.size();  // at one time they may go round
     auto const go_back = [&](path_moment now, std::int64_t from) {
-      path_walk walk{path, time_of(now) - from};
-      for (; walk.left > 0 && (now.work != none || now.call != none) && moves > 0; --moves)
+      path_walk walk{path, static_cast<double>(elapsed(from, time_of(now)))};
+      for (; walk.left > 0.0 && (now.work != none || now.call != none) && moves > 0; --moves)
         now = now.work != none ? before_work(walk, now.work)
               : now.has_ended  ? before_end(walk, now.call)
                                : before_begin(walk, now.call);
-      walk.add(finding_part::none, 0, std::max(walk.left, std::int64_t{0}));
+      path[{finding_part::none, 0}] += walk.left;
     };
     for (replayed_step const& step : steps_) {
       bool const of_gpu = summary_.period_of_gpu && step.last_work != none;
