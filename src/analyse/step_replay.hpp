@@ -666,10 +666,10 @@ class step_replay {
     if (steps_.empty()) go_back(last_moment(), first_begin());
     return path;
   }
-  std::int64_t time_of(path_moment const& moment) const noexcept {
-    if (moment.work != none) return device_.works[moment.work].new_end;
-    if (moment.call == none) return lost_time;
-    return moment.has_ended ? calls_[moment.call].new_end : calls_[moment.call].new_begin;
+  std::int64_t time_of(path_moment const& now) const noexcept {
+    if (now.work != none) return device_.works[now.work].new_end;
+    if (now.call == none) return lost_time;
+    return now.has_ended ? calls_[now.call].new_end : calls_[now.call].new_begin;
   }
   /// Of the run, where there are no steps.
   path_moment last_moment() const noexcept {
