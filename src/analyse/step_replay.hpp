@@ -458,25 +458,50 @@ class step_replay {
   what_if const& change_of(index row) const noexcept {
     return row < changes_.size() ? changes_[row] : no_change;
   }
-  double factor_of(replayed_call const& call) const noexcept {
-    if (call.launch == none) return 1.0;
-    what_if const& change = change_of(call.row);
-    if (call.of_graphs) return change.graphs;
-    switch (source_.launches[call.launch].kind) {
-      case api_kind::launch:
-      case api_kind::graph_launch:
-        return change.launches;
-      case api_kind::copy:
-      case api_kind::set:
+  static double factor_of(what_if const& change, finding_part part) noexcept {
+    switch (part) {
+      case finding_part::kernels:
+        return change.kernels;
+      case finding_part::copies:
         return change.copies;
-      case api_kind::wait:
+      case finding_part::launches:
+        return change.launches;
+      case finding_part::host_work:
+        return change.host_work;
+      case finding_part::waits:
         return change.waits;
-      case api_kind::allocate:
-      case api_kind::release:
+      case finding_part::allocations:
         return change.allocations;
+      case finding_part::graphs:
+        return change.graphs;
       default:
         return 1.0;
     }
+  }
+  /// Of a call; host_work of those that no part has.
+  finding_part part_of(replayed_call const& call) const noexcept {
+    if (call.launch == none) return finding_part::host_work;
+    if (call.of_graphs) return finding_part::graphs;
+    switch (source_.launches[call.launch].kind) {
+      case api_kind::launch:
+      case api_kind::graph_launch:
+        return finding_part::launches;
+      case api_kind::copy:
+      case api_kind::set:
+        return finding_part::copies;
+      case api_kind::wait:
+        return finding_part::waits;
+      case api_kind::allocate:
+      case api_kind::release:
+        return finding_part::allocations;
+      default:
+        return finding_part::host_work;
+    }
+  }
+  /// The program's own code is between calls: no change of it makes a call shorter.
+  double factor_of(replayed_call const& call) const noexcept {
+    finding_part const part = part_of(call);
+    return part == finding_part::host_work ? 1.0 : factor_of(change_of(call.row), part);
   }
   static std::int64_t scaled(std::int64_t ns, double factor) noexcept {
     return factor == 1.0 ? ns : whole_part(static_cast<double>(ns) * factor);
@@ -559,50 +584,9 @@ class step_replay {
   using path_key = std::pair<finding_part, index>;  // a part of a row
   using path_times = std::map<path_key, double>;    // ns
 
-  static finding_part part_of(api_kind kind) noexcept {
-    switch (kind) {
-      case api_kind::launch:
-      case api_kind::graph_launch:
-        return finding_part::launches;
-      case api_kind::copy:
-      case api_kind::set:
-        return finding_part::copies;
-      case api_kind::wait:
-        return finding_part::waits;
-      case api_kind::allocate:
-      case api_kind::release:
-        return finding_part::allocations;
-      default:
-        return finding_part::host_work;
-    }
-  }
-  finding_part part_of(replayed_call const& call) const noexcept {
-    if (call.of_graphs) return finding_part::graphs;
-    return call.launch == none ? finding_part::host_work
-                               : part_of(source_.launches[call.launch].kind);
-  }
-
   /// Whether the last run changed this part of this row.
   bool is_changed(path_key const& of) const noexcept {
-    what_if const& change = change_of(of.second);
-    switch (of.first) {
-      case finding_part::kernels:
-        return change.kernels != 1.0;
-      case finding_part::copies:
-        return change.copies != 1.0;
-      case finding_part::launches:
-        return change.launches != 1.0;
-      case finding_part::host_work:
-        return change.host_work != 1.0;
-      case finding_part::waits:
-        return change.waits != 1.0;
-      case finding_part::allocations:
-        return change.allocations != 1.0;
-      case finding_part::graphs:
-        return change.graphs != 1.0;
-      default:
-        return false;
-    }
+    return factor_of(change_of(of.second), of.first) != 1.0;
   }
   struct path_part {
     place where;

@@ -52,31 +52,25 @@ std::string place_of(finding const& found) {
 
 /// What a step waits for where it is no shorter without a cause, or by less than the cause takes.
 std::string bottleneck_without(finding const& found) {
-  finding_part const own = found.part;
-  bool const of_kernels = own == finding_part::kernels || own == finding_part::kernels_below;
-  auto const waits_for = [&found](char const* what) {
-    std::string const text = std::string("without it the step waits for ") + what;
-    return found.next_path.empty() ? text
-                                   : text + " in " + path_label(console_text(found.next_path));
-  };
-  switch (found.next_part) {
-    case finding_part::kernels:
-      return waits_for(of_kernels ? "other kernels" : "kernels");
-    case finding_part::copies:
-      return waits_for("copies");
-    case finding_part::launches:
-      return waits_for("launches");
-    case finding_part::host_work:
-      return waits_for("the host outside CUDA calls");
-    case finding_part::waits:
-      return waits_for("another wait of the host");
-    case finding_part::allocations:
-      return waits_for("allocations");
-    case finding_part::graphs:
-      return waits_for("calls that make and change graphs");
-    default:
-      return "other work takes as long";
-  }
+  constexpr std::string_view names[] = {"",
+                                        "kernels",
+                                        "",
+                                        "copies",
+                                        "launches",
+                                        "the host outside CUDA calls",
+                                        "another wait of the host",
+                                        "allocations",
+                                        "calls that make and change graphs",
+                                        ""};
+  std::string_view const name = names[static_cast<std::size_t>(found.next_part)];
+  if (name.empty()) return "other work takes as long";
+  bool const of_kernels =
+      found.part == finding_part::kernels || found.part == finding_part::kernels_below;
+  bool const are_others = of_kernels && found.next_part == finding_part::kernels;
+  std::string const place =
+      found.next_path.empty() ? "" : " in " + path_label(console_text(found.next_path));
+  return (are_others ? "without it the step waits for other " : "without it the step waits for ") +
+         std::string(name) + place;
 }
 
 /// " The cause takes 18.0 ms, of which fixing it saves only 12.2 ms: ..."; empty where the step

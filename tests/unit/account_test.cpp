@@ -110,6 +110,21 @@ double sum_of(answer const& a, account_kind kind, std::string_view name) {
   return sum;
 }
 
+/// Kernels of 560 us at half of HBM's peak, and of 440 us at `nearly_all` of it.
+program half_and_nearly_all_of_hbm(double nearly_all) {
+  program p;
+  p.run(4, [&] {
+    p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 560 * us); });
+    p.in(p.mlp, [&](std::uint32_t at) { p.kernel_of(at, 440 * us); });
+    p.wait();
+  });
+  for (std::uint32_t const row : {p.attention, p.mlp}) {
+    p.count_nothing(row);
+    p.hbm(row, row == p.attention ? 0.5 * 0.56 : nearly_all * 0.44);  // of 1 ms
+  }
+  return p;
+}
+
 /// What findings explain of copies: what the GPU is idle meanwhile is idle time.
 double copies_explained(report_input const& input) {
   double ns = 0.0;
@@ -217,16 +232,7 @@ TEST_CASE("a limiter with less than half of the busy time is no single one") {
 }
 
 TEST_CASE("all work that is mostly limited by latency says so, though HBM is used much") {
-  program p;
-  p.run(4, [&] {
-    p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 560 * us); });
-    p.in(p.mlp, [&](std::uint32_t at) { p.kernel_of(at, 440 * us); });
-    p.wait();
-  });
-  for (std::uint32_t const row : {p.attention, p.mlp}) {
-    p.count_nothing(row);
-    p.hbm(row, row == p.attention ? 0.5 * 0.56 : 0.95 * 0.44);  // of 1 ms
-  }
+  program const p = half_and_nearly_all_of_hbm(0.95);
   answer const a(p.made);
   range_limit const& all = a.input.roofline.limits[0];
   CHECK(all.text == "latency");
@@ -234,16 +240,7 @@ TEST_CASE("all work that is mostly limited by latency says so, though HBM is use
 }
 
 TEST_CASE("the limiter of most work has its own use, not that of the unit that is used most") {
-  program p;
-  p.run(4, [&] {
-    p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 560 * us); });
-    p.in(p.mlp, [&](std::uint32_t at) { p.kernel_of(at, 440 * us); });
-    p.wait();
-  });
-  for (std::uint32_t const row : {p.attention, p.mlp}) {
-    p.count_nothing(row);
-    p.hbm(row, row == p.attention ? 0.5 * 0.56 : 0.98 * 0.44);  // of 1 ms
-  }
+  program p = half_and_nearly_all_of_hbm(0.98);
   p.use(p.attention, "issue", 0.9 * 0.56);
   p.use(p.mlp, "issue", 0.05 * 0.44);
   answer const a(p.made);
